@@ -1,0 +1,66 @@
+//! The project's own tasks: `cargo xtask verify`, `fix`, `test` and `tidy`.
+
+#![allow(
+    clippy::print_stdout,
+    reason = "a task talks to the person who runs it"
+)]
+
+mod fix;
+mod steps;
+mod test;
+mod tidy;
+mod tree;
+mod verify;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::steps::Steps;
+
+/// The project's own tasks.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Writes what can be mended by tools: formatting and machine-applicable lints.
+    Fix,
+    /// Runs every test of the workspace, those in the documentation included.
+    Test,
+    /// Checks what compilers and linters cannot see. Writes nothing.
+    Tidy,
+    /// Checks everything that must hold for a change to land. Writes nothing.
+    Verify {
+        /// Leave the tests out, where `cargo xtask test` has just run them.
+        #[arg(long)]
+        skip_tests: bool,
+    },
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let task = Cli::parse().task;
+    let mut steps = Steps::new(root());
+    match task {
+        Task::Fix => fix::run(&mut steps),
+        Task::Test => test::run(&mut steps),
+        Task::Tidy => tidy::run(&mut steps),
+        Task::Verify { skip_tests } => verify::run(&mut steps, skip_tests)?,
+    }
+    Ok(steps.finish())
+}
+
+/// The folder of the workspace. Cargo names the folder of the package it runs; outside of cargo the
+/// one of the build serves.
+fn root() -> PathBuf {
+    let package = std::env::var("CARGO_MANIFEST_DIR")
+        .unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+    let mut root = PathBuf::from(package);
+    root.pop();
+    root
+}
