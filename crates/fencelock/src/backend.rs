@@ -1,0 +1,75 @@
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_spi::{Effect, Elapsed, ErrorKind, LockStore, Observed, Runtime, TaskLost};
+
+use crate::telemetry::Telemetry;
+
+/// The store, and where to get time, tasks and chance; one for a client and all its parts.
+#[derive(Debug)]
+pub(crate) struct Backend {
+    pub(crate) store: Arc<dyn LockStore>,
+    pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) telemetry: Telemetry,
+}
+
+impl Backend {
+    pub(crate) fn new(store: impl LockStore, runtime: Arc<dyn Runtime>) -> Self {
+        Self {
+            telemetry: Telemetry::new(&store.descriptor()),
+            store: Arc::new(Observed::new(store, Arc::clone(&runtime))),
+            runtime,
+        }
+    }
+
+    /// Asks the store, waiting at most `limit` for the answer.
+    ///
+    /// The call runs on a task of its own, to its end: whether its caller is dropped, it hangs or
+    /// it panics, nobody else is harmed.
+    pub(crate) async fn call<T, F>(
+        &self,
+        limit: Duration,
+        operation: impl FnOnce(Arc<dyn LockStore>) -> F + Send + 'static,
+    ) -> lock_spi::Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = lock_spi::Result<T>> + Send + 'static,
+    {
+        self.ask(limit, operation)
+            .await
+            .unwrap_or_else(|Unanswered(why)| {
+                Err(lock_spi::Error::new(
+                    ErrorKind::Unavailable,
+                    Effect::Unknown,
+                    why,
+                ))
+            })
+    }
+
+    /// [`call`](Self::call), for those to whom a call without any answer is not an error like
+    /// others: it may be going on still.
+    pub(crate) async fn ask<T, F>(
+        &self,
+        limit: Duration,
+        operation: impl FnOnce(Arc<dyn LockStore>) -> F + Send + 'static,
+    ) -> Result<lock_spi::Result<T>, Unanswered>
+    where
+        T: Send + 'static,
+        F: Future<Output = lock_spi::Result<T>> + Send + 'static,
+    {
+        let store = Arc::clone(&self.store);
+        let answer = self
+            .runtime
+            .run_to_end(async move { operation(store).await });
+        match self.runtime.timeout(limit, answer).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(TaskLost)) => Err(Unanswered("the call broke off")),
+            Err(Elapsed) => Err(Unanswered("no answer within the time limit")),
+        }
+    }
+}
+
+/// The store did not answer, and why.
+#[derive(Debug)]
+pub(crate) struct Unanswered(pub(crate) &'static str);

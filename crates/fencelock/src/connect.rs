@@ -1,0 +1,25 @@
+mod url;
+
+#[cfg(feature = "memory")]
+mod memory;
+
+use self::url::{StoreUrl, Target};
+use crate::client::Client;
+use crate::error::{Error, Result};
+
+/// Connects to what a URL names; see [`Client::connect`].
+pub(crate) async fn connect(url: &str) -> Result<Client> {
+    let url: StoreUrl = url.parse()?;
+    match &url.target {
+        #[cfg(feature = "memory")]
+        Target::Memory(name) => memory::connect(name.as_deref(), &url.settings).await,
+        #[cfg(not(feature = "memory"))]
+        Target::Memory(_) => Err(missing("memory:", "`memory`, which this build is without")),
+        Target::Etcd => Err(missing("etcd://", "`etcd`, which is not there yet")),
+        Target::Postgres => Err(missing("postgres://", "`postgres`, which is not there yet")),
+    }
+}
+
+fn missing(scheme: &str, feature: &str) -> Error {
+    Error::invalid(format!("URLs with {scheme} need the feature {feature}"))
+}

@@ -1,0 +1,176 @@
+use std::sync::Arc;
+
+use lock_spi::{
+    BoxFuture, Effect, ErrorKind, Instant, KeepAliveRequest, KeptAlive, OpenSessionRequest,
+};
+
+use crate::backoff::Backoff;
+use crate::holding::Holding;
+use crate::session::{Closing, Phase, Session, Step};
+
+/// Opens a session, keeps it alive for as long as somebody uses it, and closes it.
+///
+/// One task for each session, however many locks are held under it.
+pub(crate) fn keep(session: Arc<Session>) -> BoxFuture<()> {
+    // Made here and not in the task, so that a runtime that never runs the task is noticed too.
+    let kept = Kept(session);
+    Box::pin(async move {
+        let session = &kept.0;
+        if open(session).await {
+            let _counted = session.backend.telemetry.count_session();
+            renew_while_used(session).await;
+        }
+        let freed = close(session).await;
+        session.finish(freed);
+    })
+}
+
+/// Finishes the session when its task is dropped, so that nobody waits for it in vain.
+struct Kept(Arc<Session>);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if self.0.phase() != Phase::Over {
+            self.0.finish(false);
+        }
+    }
+}
+
+/// A renewal under way.
+struct Flight {
+    asked: KeepAliveRequest,
+    sent: Instant,
+    answer: BoxFuture<lock_spi::Result<Option<KeptAlive>>>,
+}
+
+async fn open(session: &Arc<Session>) -> bool {
+    let request = OpenSessionRequest {
+        session: session.id,
+        owner: session.owner.clone(),
+        ttl: session.timing.ttl,
+    };
+    let sent = session.now();
+    let answer = session
+        .backend
+        .call(session.timing.call_limit(), move |store| async move {
+            store.open_session(request).await
+        })
+        .await;
+    match answer {
+        Ok(lease) => session.confirm_opened(&lease, sent),
+        Err(error) => {
+            let freed = error.effect() == Effect::None;
+            session.fail_to_open(error.into(), freed);
+        }
+    }
+    session.phase() == Phase::Open
+}
+
+async fn renew_while_used(session: &Arc<Session>) {
+    let mut flight: Option<Flight> = None;
+    loop {
+        let wait = match session.step() {
+            Step::Close => return,
+            Step::Renew(asked) => {
+                flight = Some(set_out(session, asked));
+                continue;
+            }
+            Step::Wait(until) => session.backend.runtime.sleep_until(until),
+        };
+        tokio::select! {
+            biased;
+            answer = arrival(&mut flight), if flight.is_some() => {
+                if let Some(Flight { asked, sent, .. }) = flight.take() {
+                    settle(session, &asked, sent, answer);
+                }
+            }
+            () = session.kick.notified() => {}
+            () = wait => {}
+        }
+    }
+}
+
+fn set_out(session: &Arc<Session>, asked: KeepAliveRequest) -> Flight {
+    let (own, request) = (Arc::clone(session), asked.clone());
+    Flight {
+        asked,
+        sent: session.now(),
+        answer: Box::pin(async move {
+            own.backend
+                .call(own.timing.renewal_limit(), move |store| async move {
+                    store.keep_alive(request).await
+                })
+                .await
+        }),
+    }
+}
+
+async fn arrival(flight: &mut Option<Flight>) -> lock_spi::Result<Option<KeptAlive>> {
+    match flight {
+        Some(flight) => flight.answer.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn settle(
+    session: &Arc<Session>,
+    asked: &KeepAliveRequest,
+    sent: Instant,
+    answer: lock_spi::Result<Option<KeptAlive>>,
+) {
+    match answer {
+        Ok(Some(kept)) => {
+            for holding in session.confirm(asked, sent, kept) {
+                let runtime = &session.backend.runtime;
+                runtime.spawn(Box::pin(renew_alone(holding)));
+            }
+        }
+        Ok(None) => session.gone(),
+        Err(error) if error.kind() == ErrorKind::SessionGone => session.gone(),
+        Err(error) => session.fail(error),
+    }
+}
+
+/// Renews a grant that the store was late to renew with its session. Without an answer the next
+/// renewal of the session is the next try.
+async fn renew_alone(holding: Arc<Holding>) {
+    let session = &holding.session;
+    let (grant, sent) = (holding.grant.clone(), session.now());
+    let answer = session
+        .backend
+        .call(session.timing.call_limit(), move |store| async move {
+            store.extend(&grant.key, grant.token).await
+        })
+        .await;
+    if let Ok(grant) = answer {
+        session.follow_up(&holding, sent, grant);
+    }
+}
+
+/// Closes it, trying again for as long as the store may have it. Answers whether the store is known
+/// to have nothing of it any more.
+async fn close(session: &Arc<Session>) -> bool {
+    if session.is_freed() {
+        return true;
+    }
+    let runtime = &session.backend.runtime;
+    let Closing { not_before, until } = session.closing();
+    runtime.sleep_until(not_before).await;
+    let mut backoff = Backoff::new(session.timing.first_pause(), session.timing.renew_every);
+    loop {
+        let id = session.id;
+        let answer = session
+            .backend
+            .call(session.timing.call_limit(), move |store| async move {
+                store.close_session(id).await
+            })
+            .await;
+        if answer.is_ok() {
+            return true;
+        }
+        if runtime.now() >= until {
+            return false;
+        }
+        runtime.sleep(backoff.pause(&**runtime)).await;
+    }
+}

@@ -1,0 +1,93 @@
+//! Distributed locks that can be trusted.
+//!
+//! A lock is held until it is released, until it is revoked, or until its holder has been out of
+//! reach for its ttl; at any moment at most one grant of a key exists. Every grant bears a fencing
+//! token, higher than that of every earlier grant of the key, so that a resource can refuse a holder
+//! that does not know yet that its lock is over.
+//!
+//! # Examples
+//!
+//! ```
+//! use fencelock::fence::HighWaterMark;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[cfg(feature = "memory")] {
+//! let locks = fencelock::Client::connect("memory:").await?;
+//! let Some(guard) = locks.try_acquire("nightly-report").await?.guard() else {
+//!     return Ok(()); // someone else is at it
+//! };
+//! let reports = HighWaterMark::new(); // the resource that the lock protects
+//! reports.admit(guard.check()?)?; // the token goes with every write
+//! guard.release().await?;
+//! locks.shutdown().await;
+//! # }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it guarantees
+//!
+//! - Two grants of one key never overlap in the store's time, and their tokens rise.
+//! - What a [`Guard`] believes is part of what the store has, unless an administrator ended the
+//!   grant: its deadline counts from when the last confirmed renewal was sent, on a clock that goes
+//!   on during suspend, less a margin.
+//! - "Lost" is said on a definite answer of the store, or when that deadline has passed; never
+//!   because a call failed.
+//! - Any future may be dropped at any time: what it began in the store is undone in the background,
+//!   at the latest with the session.
+//!
+//! # What it does not
+//!
+//! - It does not stop a holder that was suspended between its last check and its write. The
+//!   [`fence`] at the resource does.
+//! - It does not tell the order in which those who wait are served: they look again on a timer and
+//!   when the store hints.
+//!
+//! # Features
+//!
+//! | feature | default | brings |
+//! |---|---|---|
+//! | `memory` | yes | `memory:` URLs: the embedded store, for tests and single processes |
+//!
+//! # Where to go next
+//!
+//! [`Client`] is where everything begins, [`Guard`] is what it gives. Authors of a store want
+//! [`spi`].
+
+mod acquire;
+mod admin;
+mod attempt;
+mod backend;
+mod backoff;
+mod builder;
+mod client;
+mod connect;
+mod error;
+mod guard;
+mod held;
+mod holding;
+mod keeper;
+mod lost;
+mod releaser;
+mod session;
+mod sessions;
+mod telemetry;
+mod timing;
+
+#[cfg(all(doctest, feature = "memory"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+pub use lock_fence as fence;
+pub use lock_spi as spi;
+
+pub use acquire::Acquire;
+pub use admin::{Admin, Revoke};
+pub use builder::ClientBuilder;
+pub use client::{Attempt, Client};
+pub use error::{Error, ErrorKind, Result};
+pub use guard::{Guard, Release};
+pub use held::Held;
+pub use lost::{Lost, LostReason};
+pub use sessions::Shutdown;
