@@ -4,7 +4,7 @@
 //! memory, deterministically; an adaptor implements it on a real cluster. What the documentation
 //! here leaves open, etcd decides.
 //!
-//! [`generation`] and [`bump_generation`] keep fencing generations of nodes on any such store.
+//! [`generation()`] and [`bump_generation()`] keep fencing generations of nodes on any such store.
 
 mod error;
 mod generation;

@@ -2,7 +2,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_spi::{Effect, Elapsed, ErrorKind, LockStore, Observed, Runtime, TaskLost};
+use lock_spi::{Effect, Elapsed, ErrorKind, Expiry, LockStore, Observed, Runtime, TaskLost};
 
 use crate::telemetry::Telemetry;
 
@@ -12,12 +12,16 @@ pub(crate) struct Backend {
     pub(crate) store: Arc<dyn LockStore>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) telemetry: Telemetry,
+    /// Whether a grant has an end of its own, which may come before its session's.
+    pub(crate) grants_end_alone: bool,
 }
 
 impl Backend {
     pub(crate) fn new(store: impl LockStore, runtime: Arc<dyn Runtime>) -> Self {
+        let descriptor = store.descriptor();
         Self {
-            telemetry: Telemetry::new(&store.descriptor()),
+            telemetry: Telemetry::new(&descriptor),
+            grants_end_alone: descriptor.capabilities.expiry != Expiry::ByItself,
             store: Arc::new(Observed::new(store, Arc::clone(&runtime))),
             runtime,
         }

@@ -30,7 +30,8 @@ pub struct Guard {
 /// What a release found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Release {
-    /// The lock had ended before.
+    /// The guard had lost the lock before. Where that was not
+    /// [definite](crate::LostReason::is_definite) the store may keep it until its session's end.
     AlreadyGone,
     /// The lock was held until this release.
     Released,
@@ -118,7 +119,8 @@ impl Guard {
     ///
     /// - `Lost` when the lock is lost.
     /// - `InvalidRequest` when a renewal does not give as much, or the guard is without renewal.
-    /// - `Unavailable`, `NotLeader` and the like when the renewal failed; the lock is still held.
+    /// - `Unavailable`, `NotLeader` and the like when the renewal failed, or took so long that less
+    ///   is left; the lock is still held.
     ///
     /// # Cancel safety
     ///

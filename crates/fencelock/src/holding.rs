@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_spi::{AttemptId, GrantRef, Instant};
+use lock_spi::{AttemptId, Effect, GrantRef, Instant};
 use tokio::sync::{oneshot, watch};
 
 use crate::error::{Error, Result};
@@ -118,7 +118,8 @@ impl Holding {
     pub(crate) async fn ensure(&self, at_least: Duration) -> Result<Duration> {
         let most = self.session.timing.renew_deadline;
         let mut rounds = self.session.rounds.subscribe();
-        loop {
+        // The first renewal to end may have been under way before.
+        for _ in 0..2 {
             let remaining = self.remaining()?;
             if remaining >= at_least {
                 return Ok(remaining);
@@ -141,6 +142,14 @@ impl Holding {
                 return Err(error.share());
             }
         }
+        let remaining = self.remaining()?;
+        if remaining >= at_least {
+            return Ok(remaining);
+        }
+        Err(Error::unavailable(
+            Effect::Unknown,
+            format!("the store took too long to renew: {remaining:?} is left"),
+        ))
     }
 
     /// Gives the lock back; `false` when it is over already. The answer comes by `reply`. Never

@@ -15,7 +15,7 @@ use crate::trace::Trace;
 /// The stream of draws that decides which task runs next.
 const SCHEDULE: u64 = 0;
 /// More steps than this at one moment, and the tasks only wake each other.
-const SPIN_LIMIT: u64 = 10_000_000;
+const SPIN_LIMIT: u64 = 5_000_000;
 /// The task that [`World::block_on`](crate::World::block_on) waits for.
 pub(crate) const MAIN: u64 = 0;
 

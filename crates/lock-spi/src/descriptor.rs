@@ -75,8 +75,10 @@ pub enum TokenSource {
 #[non_exhaustive]
 pub enum Expiry {
     /// The store's clock at the moment someone looks; what is dead is cleared by `reap_expired`.
+    /// A grant has an end of its own, no later than its session's.
     WhenLookedAt,
-    /// The store ends it by itself; `reap_expired` has nothing to do.
+    /// The store ends a session by itself, and everything under it in the same moment; a grant
+    /// ends no earlier. `reap_expired` has nothing to do.
     ByItself,
 }
 

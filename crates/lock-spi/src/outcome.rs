@@ -15,14 +15,17 @@ pub struct SessionLease {
     pub session: SessionId,
     /// The ttl that it got: never shorter than asked.
     pub ttl: Ttl,
-    /// How much of it is left, counted from when the confirmed request was sent.
+    /// How much of it was left when the store answered, by a deadline that counts from when the
+    /// confirmed request was sent. Whoever adds it to the moment before the call errs on the safe
+    /// side.
     pub remaining: Duration,
 }
 
 /// A renewed session.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct KeptAlive {
-    /// How long the session lives, counted from when the confirmed renewal was sent.
+    /// How much was left of the session when the store answered, by a deadline that counts from
+    /// when the confirmed renewal was sent.
     pub remaining: Duration,
     /// Grants that no longer stand.
     pub gone: Vec<Gone>,
@@ -74,8 +77,9 @@ pub struct Grant {
     pub token: FencingToken,
     /// The session that holds it.
     pub session: SessionId,
-    /// How long it lives unless renewed, counted from when the last confirmed renewal of its
-    /// session was sent; `None` where the store does not know.
+    /// How long it lives unless renewed, as of the store's answer, by a deadline that counts from
+    /// when the last confirmed renewal of its session was sent; `None` where the store does not
+    /// know.
     pub remaining: Option<Duration>,
 }
 

@@ -42,7 +42,8 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// The present on a clock that never goes back and counts suspend.
     fn now(&self) -> Instant;
 
-    /// Time since the Unix epoch as this machine has it: for people to read, never for decisions.
+    /// Time since the Unix epoch as this machine has it: for people to read. No lock is granted,
+    /// kept or ended by it; an operator's recovery takes a new term from its hours.
     fn wall_clock(&self) -> Duration;
 
     /// Resolves when [`Runtime::now`] has reached `deadline`. Cancel safe.

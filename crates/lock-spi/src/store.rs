@@ -75,7 +75,7 @@ pub trait LockStore: Debug + Send + Sync + 'static {
     ///
     /// # Contract
     ///
-    /// - **KEEP-1** `remaining` counts from before the confirmed renewal was sent (INV-10).
+    /// - **KEEP-1** The deadline behind `remaining` counts from before the confirmed renewal was sent (INV-10).
     /// - **KEEP-2** `gone` names exactly those of the request's grants that no longer stand, each on a
     ///   definite answer of the store.
     /// - **KEEP-3** A grant or place of the session that neither the request nor a call in flight

@@ -7,7 +7,7 @@ use lock_spi::{FencingToken, LockKey, LockStore, Runtime, SessionId};
 
 use crate::scenario::{Scenario, Verdict};
 
-/// Plays scenarios on a store; what [`suite!`](crate::suite) takes.
+/// Plays scenarios on a store; what [`suite!`](crate::suite!) takes.
 pub trait Fixture {
     /// The scenarios that cannot apply to this store, by name, because it lacks what they need. They
     /// are reported, and one that applies all the same is a failure.

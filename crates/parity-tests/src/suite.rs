@@ -217,7 +217,7 @@ macro_rules! suite {
     };
 }
 
-/// What [`suite!`](crate::suite) is made of: a module for each chapter, a test for each scenario.
+/// What [`suite!`](crate::suite!) is made of: a module for each chapter, a test for each scenario.
 #[macro_export]
 macro_rules! tests_by {
     ([$fixture:ident] $($chapter:ident { $($name:ident: $clauses:tt $cases:tt;)* })*) => {

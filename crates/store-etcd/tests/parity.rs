@@ -1,5 +1,6 @@
 //! The etcd store passes the suite, on a simulated etcd in virtual time.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,13 +9,14 @@ use etcd_kv::{DeleteRequest, LeaseId, MetadataStore, PutRequest};
 use etcd_mock::MockStore;
 use lock_sim::{Faults, Faulty, Weather, World};
 use lock_spi::{FencingToken, LockKey, Namespace, Runtime, SessionId};
-use parity_tests::{Connection, Deployment, FaultPort, Fixture, Scenario, Verdict};
+use parity_tests::{Connection, Deployment, FaultPort, Fixture, Scenario, Stop, Verdict};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use store_etcd::{EtcdConfig, EtcdLockStore};
 
 parity_tests::suite!(SimulatedEtcd);
 
-/// So many interleavings of every scenario are played, unless `FENCELOCK_SEEDS` says how many.
+/// So many interleavings of every scenario are played, unless `FENCELOCK_SEEDS` says how many;
+/// `FENCELOCK_SEED` plays one.
 const SEEDS: u64 = 12;
 const NAMESPACE: &str = "parity";
 /// Everything that a stored key spells out.
@@ -24,7 +26,7 @@ struct SimulatedEtcd;
 
 impl Fixture for SimulatedEtcd {
     fn run(scenario: &Scenario) -> Verdict {
-        for seed in 0..seeds() {
+        for seed in seeds() {
             let _told = Told(seed);
             let world = Arc::new(World::new(seed));
             let deployment = EtcdDeployment {
@@ -33,16 +35,23 @@ impl Fixture for SimulatedEtcd {
                 weather: weather(seed),
                 world: Arc::clone(&world),
             };
-            world.block_on(scenario.play(Arc::new(deployment)))?;
+            match world.block_on(scenario.play(Arc::new(deployment))) {
+                Err(stop @ Stop::Failed { .. }) => panic!("{stop}"),
+                verdict => verdict?,
+            }
         }
         Ok(())
     }
 }
 
-fn seeds() -> u64 {
-    match std::env::var("FENCELOCK_SEEDS") {
-        Ok(number) => number.parse().expect("FENCELOCK_SEEDS is a number"),
-        Err(_) => SEEDS,
+fn seeds() -> Range<u64> {
+    let number = |name| {
+        let text = std::env::var(name).ok()?;
+        Some(text.parse().expect("seeds are numbers"))
+    };
+    match number("FENCELOCK_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("FENCELOCK_SEEDS").unwrap_or(SEEDS),
     }
 }
 
@@ -53,7 +62,7 @@ impl Drop for Told {
     #[allow(clippy::print_stderr)] // Where a failing test's output goes.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("with seed {}", self.0);
+            eprintln!("FENCELOCK_SEED={}", self.0);
         }
     }
 }

@@ -65,6 +65,9 @@ impl Session {
             remaining,
             ..
         } = grant;
+        // A renewal under way may cover the grant or not; where grants end with their session and
+        // not before it, that makes no difference.
+        let remaining = remaining.filter(|_| self.backend.grants_end_alone);
         let cap = match renewal {
             Renewal::Kept => remaining.map(|left| sent + left - self.timing.margin()),
             Renewal::Never => Some(sent + self.timing.renew_deadline),

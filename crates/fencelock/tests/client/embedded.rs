@@ -3,8 +3,9 @@
 use fencelock::spi::RevokeTarget;
 use fencelock::{Attempt, LostReason, Release};
 use futures_util::TryStreamExt;
+use lock_sim::{Faulty, Weather};
 
-use crate::common::{Embedded, acquired, is_free, seconds};
+use crate::common::{Embedded, acquired, is_free, millis, seconds, ttl};
 
 #[test]
 fn lock_goes_from_one_client_to_the_next_with_a_higher_token() {
@@ -35,6 +36,39 @@ fn lock_is_kept_for_as_long_as_its_guard_lives() {
     assert!(scene.run(is_free(&b, "k")));
     scene.run(async { tokio::join!(a.shutdown(), b.shutdown()) });
     assert_eq!(scene.residue(), [""; 0]);
+}
+
+/// A guard got while a renewal is under way lives for as long as its session, whether or not that
+/// renewal knows of it.
+#[test]
+fn grant_made_during_a_slow_renewal_lives_on_with_its_session() {
+    let slow = Weather {
+        delay: millis(20)..millis(21),
+        ..Weather::calm()
+    };
+    let mut made = 0;
+    for held_up in (3_000..4_450).step_by(10) {
+        let scene = Embedded::new();
+        let network = Faulty::new(scene.server.clone(), scene.world.runtime("a"), slow.clone());
+        let faults = network.faults();
+        let client = scene.client_over(network, "a", |builder| builder.ttl(ttl(5)));
+        scene.run(async {
+            let first = acquired(&client, "first").await;
+            faults.hold_requests();
+            scene.runtime.sleep(millis(held_up)).await;
+            faults.release_requests();
+            let Ok(attempt) = client.try_acquire("second").await else {
+                return;
+            };
+            let second = attempt.guard().unwrap();
+            made += 1;
+            scene.runtime.sleep(seconds(1)).await;
+            if first.is_held() {
+                assert_eq!(second.check(), Ok(second.token()), "held up {held_up} ms");
+            }
+        });
+    }
+    assert!(made > 100, "{made}");
 }
 
 /// B29, B116: a client that stops is lost by its deadline; the next gets the key within the ttl.

@@ -168,14 +168,52 @@ fn one_bad_renewal_is_followed_by_the_next() {
     }
 }
 
-/// B29: a passing error is not seen; a lasting one is `Unreachable`, a margin before the store's
-/// end.
+/// B22: what ends a session in the store is told within one renew period, to a holder that waits
+/// for its work and the loss and is woken by nothing else.
+#[test]
+fn end_of_the_session_is_told_within_a_renew_period() {
+    let scene = Scene::new();
+    let guard = scene.guard("k");
+    scene.pass(seconds(6));
+    scene.store.kill_sessions();
+    let begun = scene.world.elapsed();
+    let lost = scene
+        .run(guard.run(std::future::pending::<()>()))
+        .unwrap_err();
+    assert_eq!(lost.reason, LostReason::SessionClosed);
+    assert!(lost.reason.is_definite());
+    assert!(scene.world.elapsed() - begun <= seconds(5));
+}
+
+/// B23: with a store that never answers again the loss is told at the deadline, and neither a
+/// release nor a drop waits for it.
+#[test]
+fn store_that_hangs_for_ever_holds_nobody_up() {
+    let scene = Scene::new();
+    let (guard, other) = (scene.guard("k"), scene.guard("other"));
+    scene.store.cut_off(&Act::Hang);
+    let begun = scene.world.elapsed();
+    let (lost, also) = scene.run(async { tokio::join!(guard.lost(), other.lost()) });
+    assert_eq!(scene.world.elapsed() - begun, BELIEVED);
+    assert_eq!(
+        (lost.reason, also.reason),
+        (LostReason::Unreachable, LostReason::Unreachable)
+    );
+    let released = scene.run(guard.release()).unwrap();
+    drop(other);
+    assert_eq!(released, Release::AlreadyGone);
+    assert_eq!(scene.world.elapsed() - begun, BELIEVED);
+}
+
+/// B26, B29: a passing error is not seen, definite or not; a lasting one is `Unreachable`, a margin
+/// before the store's end.
 #[test]
 fn passing_error_is_invisible_and_a_lasting_one_is_unreachable() {
     let scene = Scene::new();
     let guard = scene.guard("k");
     let token = guard.token();
-    scene.store.next(Op::KeepAlive, [Act::TIMEOUT]);
+    let deadlock = Act::Refuse(ErrorKind::Unavailable, Effect::None);
+    scene.store.next(Op::KeepAlive, [Act::TIMEOUT, deadlock]);
     scene.pass(seconds(60));
     assert_eq!(guard.check(), Ok(token));
     scene.store.always(Op::KeepAlive, Act::TIMEOUT);
@@ -360,4 +398,35 @@ fn slow_grant_is_renewed_at_once() {
     scene.pass(millis(1));
     assert_eq!(scene.store.count(Op::KeepAlive), 2);
     assert!(guard.remaining() > seconds(13));
+}
+
+/// A store too slow for what is asked is not asked for ever.
+#[test]
+fn ensure_gives_up_on_a_store_that_is_too_slow() {
+    let scene = Scene::new();
+    let guard = scene.guard("k");
+    scene
+        .store
+        .always(Op::KeepAlive, Act::LateReply(seconds(1)));
+    scene.pass(seconds(1));
+    let failed = scene.run(guard.ensure(seconds(13))).unwrap_err();
+    assert_eq!(failed.kind(), fencelock::ErrorKind::Unavailable);
+    assert_eq!(scene.store.count(Op::KeepAlive), 2);
+    assert!(guard.is_held());
+}
+
+/// After a loss the session is closed, so that a renewal whose answer was lost does not keep the key;
+/// and not before its own deadline, so that the margin is left to what is on its way to a resource.
+#[test]
+fn lost_session_is_closed_only_after_its_margin() {
+    let scene = Scene::new();
+    let guard = scene.guard("k");
+    scene.store.always(Op::KeepAlive, Act::LoseReply);
+    scene.run(guard.lost());
+    assert_eq!(scene.world.elapsed(), BELIEVED);
+    scene.pass(millis(1_400));
+    assert_eq!(scene.store.holder("k"), Some(guard.token()));
+    scene.pass(millis(200));
+    assert_eq!(scene.store.count(Op::Close), 1);
+    assert_eq!(scene.store.holder("k"), None);
 }

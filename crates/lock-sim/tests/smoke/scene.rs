@@ -83,11 +83,13 @@ impl Scene<'_> {
             Arc::clone(self.ledger),
         );
         let operator = office.run_to_end(operator.await.work(until));
+
         let (witness, ledger) = (self.world.runtime("witness"), Arc::clone(self.ledger));
         witness.spawn(Box::pin(async move {
             let tell = |revision| ledger.ended(revision);
             ledger.witness().tell_of_ends(tell).await;
         }));
+
         let nodes = join_all(NODES.map(|name| self.weather_the_storm(name, until))).await;
         // A panic in it is counted by the world, like those of the nodes.
         join_all([operator]).await;
@@ -96,7 +98,10 @@ impl Scene<'_> {
             self.take_every_lock(node).await;
         }
         for node in nodes {
-            drop(node.client.shutdown().await);
+            let left = node.client.shutdown().await.left_to_expire;
+            if !left.is_empty() {
+                self.ledger.breach(format!("not released: {left:?}"));
+            }
         }
         self.clock.sleep(AFTERMATH).await;
         for leftover in self.ledger.witness().leftovers(LEASED) {

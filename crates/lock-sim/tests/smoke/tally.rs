@@ -30,6 +30,7 @@ impl Tally {
         assert!(self.failed > 100, "{self:?}");
         assert!(self.cancelled > 1_000, "{self:?}");
         assert!(self.lost > 100, "{self:?}");
+        assert!(self.lost_definitely > 100, "{self:?}");
         assert!(self.written > 10_000, "{self:?}");
         assert!(self.refused > 10, "{self:?}");
         assert!(self.committed >= self.granted, "{self:?}");

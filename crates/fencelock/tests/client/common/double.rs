@@ -395,7 +395,7 @@ impl LockStore for Double {
     fn descriptor(&self) -> Descriptor {
         let mut capabilities = Capabilities::new(
             TokenSource::Sequence,
-            Expiry::ByItself,
+            Expiry::WhenLookedAt,
             WakeUp::Watch,
             Duration::from_secs(10),
         );

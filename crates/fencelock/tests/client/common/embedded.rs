@@ -2,9 +2,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use etcd_kv::MetadataStore;
 use etcd_mock::MockStore;
-use fencelock::Client;
 use fencelock::spi::{Owner, Runtime};
+use fencelock::{Client, ClientBuilder};
 use lock_sim::World;
 use store_etcd::{EtcdConfig, EtcdLockStore};
 
@@ -41,12 +42,22 @@ impl Embedded {
 
     /// A client with a store object of its own, like one in another process.
     pub(crate) fn client(&self, name: &str) -> Client {
+        self.client_over(self.server.clone(), name, |builder| builder)
+    }
+
+    /// The same, by another way to the server and set up otherwise.
+    pub(crate) fn client_over(
+        &self,
+        way: impl MetadataStore,
+        name: &str,
+        configure: impl FnOnce(ClientBuilder) -> ClientBuilder,
+    ) -> Client {
         let runtime = self.world.runtime(name);
-        let (server, own) = (self.server.clone(), Arc::clone(&runtime));
-        let opening = EtcdLockStore::open(server, own, EtcdConfig::default());
+        let opening = EtcdLockStore::open(way, Arc::clone(&runtime), EtcdConfig::default());
         let store = self.world.block_on(opening).unwrap();
         let builder = Client::builder(store).runtime(runtime);
-        builder.owner(Owner::new(name).unwrap()).build().unwrap()
+        let builder = builder.owner(Owner::new(name).unwrap());
+        configure(builder).build().unwrap()
     }
 
     /// Everything that is stored but what belongs to the namespace itself.
