@@ -141,12 +141,8 @@ fn each_ttl_is_its_own() {
     let scene = Embedded::new();
     let (a, b) = (scene.client("a"), scene.client("b"));
     let (short, long) = scene.run(async {
-        let short = a.acquire("short").ttl(crate::common::ttl(2)).await.unwrap();
-        let long = a
-            .acquire("long")
-            .ttl(crate::common::ttl(600))
-            .await
-            .unwrap();
+        let short = a.acquire("short").ttl(ttl(2)).await.unwrap();
+        let long = a.acquire("long").ttl(ttl(600)).await.unwrap();
         (short, long)
     });
     std::mem::forget(short);
