@@ -75,7 +75,8 @@ pub trait LockStore: Debug + Send + Sync + 'static {
     ///
     /// # Contract
     ///
-    /// - **KEEP-1** The deadline behind `remaining` counts from before the confirmed renewal was sent (INV-10).
+    /// - **KEEP-1** The deadline behind `remaining` counts from before the confirmed renewal was
+    ///   sent (INV-10).
     /// - **KEEP-2** `gone` names exactly those of the request's grants that no longer stand, each on a
     ///   definite answer of the store.
     /// - **KEEP-3** A grant or place of the session that neither the request nor a call in flight
@@ -122,8 +123,9 @@ pub trait LockStore: Debug + Send + Sync + 'static {
     /// - **INSERT-3** Repeated with the same attempt it finds what the first call did: the same
     ///   grant with the same token, or the same place.
     /// - **INSERT-4** It never barges past a queue.
-    /// - **INSERT-5** An attempt that was abandoned, or whose grant has ended, is `Ended` and is
-    ///   never granted again.
+    /// - **INSERT-5** An attempt that was abandoned, or whose grant has ended after the caller was
+    ///   told of it, is `Ended` and is never granted again. One whose answer was lost and whose grant
+    ///   somebody ended unseen may be granted anew, with a higher token.
     /// - **INSERT-6** The attempt decides, not session or owner: another attempt of the same session
     ///   is told `Held`.
     /// - **INSERT-7** With [`Queue::Join`](crate::Queue::Join) a refused attempt has a place; places
