@@ -1,12 +1,7 @@
-use std::fmt;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use bytes::Bytes;
-use futures_core::Stream;
 
-use crate::error::KvError;
 use crate::key::Header;
+use crate::stream::KvStream;
 
 /// Names a lease; not 0.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -51,27 +46,4 @@ pub struct TimeToLive {
 }
 
 /// Renews a lease once a period and yields the answers; dropped, it stops.
-pub struct KeepAliveStream(Pin<Box<dyn Stream<Item = Result<KeepAliveResponse, KvError>> + Send>>);
-
-impl KeepAliveStream {
-    /// Wraps a stream.
-    pub fn new(
-        stream: impl Stream<Item = Result<KeepAliveResponse, KvError>> + Send + 'static,
-    ) -> Self {
-        Self(Box::pin(stream))
-    }
-}
-
-impl Stream for KeepAliveStream {
-    type Item = Result<KeepAliveResponse, KvError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(cx)
-    }
-}
-
-impl fmt::Debug for KeepAliveStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeepAliveStream").finish_non_exhaustive()
-    }
-}
+pub type KeepAliveStream = KvStream<KeepAliveResponse>;

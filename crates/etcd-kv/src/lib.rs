@@ -11,6 +11,7 @@ mod generation;
 mod key;
 mod lease;
 mod store;
+mod stream;
 mod txn;
 mod watch;
 
@@ -22,5 +23,6 @@ pub use key::{
 };
 pub use lease::{KeepAliveResponse, KeepAliveStream, LeaseGrant, LeaseId, TimeToLive};
 pub use store::MetadataStore;
+pub use stream::KvStream;
 pub use txn::{Compare, CompareOp, Op, OpResponse, Target, Txn, TxnResponse};
 pub use watch::{EventKind, WatchEvent, WatchRequest, WatchResponse, WatchStream};

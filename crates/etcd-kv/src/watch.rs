@@ -1,11 +1,5 @@
-use std::fmt;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use futures_core::Stream;
-
-use crate::error::KvError;
 use crate::key::{Header, KeyRange, KeyValue};
+use crate::stream::KvStream;
 
 /// Watches keys.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -51,7 +45,7 @@ pub enum EventKind {
 ///
 /// One that falls behind compaction ends with
 /// [`KvErrorKind::Compacted`](crate::KvErrorKind::Compacted): read again, and watch from there.
-pub struct WatchStream(Pin<Box<dyn Stream<Item = Result<WatchResponse, KvError>> + Send>>);
+pub type WatchStream = KvStream<WatchResponse>;
 
 impl WatchRequest {
     /// Watches a range from now on, without previous values.
@@ -62,28 +56,5 @@ impl WatchRequest {
             start: None,
             prev_kv: false,
         }
-    }
-}
-
-impl WatchStream {
-    /// Wraps a stream.
-    pub fn new(
-        stream: impl Stream<Item = Result<WatchResponse, KvError>> + Send + 'static,
-    ) -> Self {
-        Self(Box::pin(stream))
-    }
-}
-
-impl Stream for WatchStream {
-    type Item = Result<WatchResponse, KvError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(cx)
-    }
-}
-
-impl fmt::Debug for WatchStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchStream").finish_non_exhaustive()
     }
 }
