@@ -140,7 +140,11 @@ impl Session {
         let mut state = self.state();
         state.renewing = false;
         state.failed = true;
-        state.next_renewal = now + state.backoff.pause(&*self.backend.runtime);
+        // However long the pauses have become, the next try comes while there is time for it.
+        let left = state.believed(&self.timing).saturating_since(now);
+        let longest = (left / 2).max(self.timing.first_pause() / 8);
+        let pause = state.backoff.pause(&*self.backend.runtime);
+        state.next_renewal = now + pause.min(longest);
         drop(state);
         self.rounds.send_replace(Some(error.into()));
     }

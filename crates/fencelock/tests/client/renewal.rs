@@ -227,6 +227,21 @@ fn passing_error_is_invisible_and_a_lasting_one_is_unreachable() {
     );
 }
 
+/// Failed renewals are tried again with growing pauses, but none so long that the deadline passes
+/// without a try.
+#[test]
+fn store_that_comes_back_before_the_deadline_is_found() {
+    for back_after in (5_000..13_400).step_by(100) {
+        let scene = Scene::new();
+        let guard = scene.guard("k");
+        scene.store.always(Op::KeepAlive, Act::TIMEOUT);
+        scene.pass(millis(back_after));
+        scene.store.heal();
+        scene.pass(seconds(30));
+        assert!(guard.is_held(), "back after {back_after} ms");
+    }
+}
+
 /// B31: four ways to lose a lock are four reasons; only what the store said is definite.
 #[test]
 fn each_way_to_lose_has_its_own_reason() {
