@@ -6,6 +6,7 @@
 )]
 
 mod fix;
+mod protoc;
 mod steps;
 mod test;
 mod tidy;
@@ -31,7 +32,8 @@ struct Cli {
 enum Task {
     /// Writes what can be mended by tools: formatting and machine-applicable lints.
     Fix,
-    /// Runs every test of the workspace, those in the documentation included.
+    /// Runs every test of the workspace, those in the documentation and those on real servers
+    /// included.
     Test,
     /// Checks what compilers and linters cannot see. Writes nothing.
     Tidy,
@@ -46,6 +48,9 @@ enum Task {
 fn main() -> anyhow::Result<ExitCode> {
     let task = Cli::parse().task;
     let mut steps = Steps::new(root());
+    if !matches!(task, Task::Tidy) {
+        protoc::bring(&mut steps);
+    }
     match task {
         Task::Fix => fix::run(&mut steps),
         Task::Test => test::run(&mut steps),

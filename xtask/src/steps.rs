@@ -1,6 +1,8 @@
 //! One step after another: what it is, what it runs, how long it took. A failure does not stop the
 //! steps after it, so that one run shows everything that is wrong.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -11,6 +13,7 @@ use anyhow::{Context, Result, ensure};
 #[derive(Debug)]
 pub(crate) struct Steps {
     root: PathBuf,
+    environment: BTreeMap<&'static str, OsString>,
     done: Vec<Done>,
 }
 
@@ -26,6 +29,7 @@ impl Steps {
     pub(crate) fn new(root: PathBuf) -> Self {
         Self {
             root,
+            environment: BTreeMap::new(),
             done: Vec::new(),
         }
     }
@@ -33,6 +37,11 @@ impl Steps {
     /// The folder of the workspace.
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Sets a variable in the environment of every step that follows.
+    pub(crate) fn set(&mut self, variable: &'static str, value: OsString) {
+        self.environment.insert(variable, value);
     }
 
     /// Runs cargo with these arguments.
@@ -53,9 +62,10 @@ impl Steps {
             .chain(["cargo".to_owned()])
             .chain(arguments.iter().map(|&argument| argument.to_owned()))
             .collect();
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+        let mut command = cargo();
         command
             .args(arguments)
+            .envs(&self.environment)
             .envs(variables.iter().copied())
             .current_dir(&self.root);
         self.command(name, &shown.join(" "), command);
@@ -104,6 +114,11 @@ impl Steps {
         );
         ExitCode::FAILURE
     }
+}
+
+/// The cargo that runs this program.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
 }
 
 #[allow(

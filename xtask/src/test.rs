@@ -1,5 +1,4 @@
-//! Every test of the workspace. None needs a server: what needs one is to be started here, before
-//! the first step, and stopped after the last.
+//! Every test of the workspace. Those on real servers start them by themselves.
 
 use crate::steps::Steps;
 

@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("lock-spi", &[]),
     ("parity-tests", &["lock-spi"]),
     ("store-etcd", &["etcd-kv", "lock-spi"]),
+    ("test-servers", &[]),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
@@ -78,6 +79,7 @@ mod tests {
             ("crates/lock-spi/Cargo.toml", ""),
             ("crates/fencelock/Cargo.toml", ""),
             ("crates/parity-tests/Cargo.toml", ""),
+            ("crates/test-servers/Cargo.toml", ""),
         ]);
         check(&tree).into_iter().map(|found| found.what).collect()
     }
@@ -99,11 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn the_suite_is_for_tests_only() {
-        let normal = "[dependencies]\nparity-tests.workspace = true";
-        assert_eq!(complaints("store-etcd", normal).len(), 1);
-        let tests = "[dev-dependencies]\nparity-tests.workspace = true";
-        assert_eq!(complaints("store-etcd", tests), [""; 0]);
+    fn the_suite_and_the_servers_are_for_tests_only() {
+        for name in ["parity-tests", "test-servers"] {
+            let normal = format!("[dependencies]\n{name}.workspace = true");
+            assert_eq!(complaints("store-etcd", &normal).len(), 1, "{name}");
+            let tests = format!("[dev-dependencies]\n{name}.workspace = true");
+            assert_eq!(complaints("store-etcd", &tests), [""; 0], "{name}");
+        }
     }
 
     #[test]

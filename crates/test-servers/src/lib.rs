@@ -1,0 +1,19 @@
+//! Real servers for tests, and a [`Proxy`] between a test and a server that fails on demand.
+//!
+//! [`Etcd`] is etcd on free ports of the loopback address, with folders of its own; nothing of the
+//! system is started, installed or touched. No server outlives the process of the test, however that
+//! ends: each has a supervisor that ends it when the test's end of a pipe closes.
+//!
+//! This is tooling for tests in real time. Its calls block, and need no async runtime.
+
+mod clock;
+mod etcd;
+mod folder;
+mod packages;
+mod ports;
+mod programs;
+mod proxy;
+mod server;
+
+pub use etcd::Etcd;
+pub use proxy::{Cut, Direction, Proxy, Trap};
