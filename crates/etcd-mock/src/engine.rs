@@ -50,7 +50,9 @@ pub enum Event {
         /// How much.
         ticks: u64,
     },
-    /// The request arrives and is applied; the answer waits at the server.
+    /// The request arrives and is applied; the answer waits at the server. A
+    /// [`LeaseKeepAliveOnce`](Request::LeaseKeepAliveOnce) of a lease that stands though its time is
+    /// over cannot be applied before the lease has ended.
     Apply(CallId),
     /// The client closes a watch or a keepalive.
     Close(StreamId),
@@ -202,6 +204,14 @@ impl Engine {
         readable.into_iter().map(Effect::Readable).collect()
     }
 
+    /// Starts again with the same data, as a cluster does that was killed as a whole: the term rises,
+    /// leases last their full ttl again, open streams are broken off.
+    pub fn restart(&mut self) -> Vec<Effect> {
+        self.server.restart();
+        let readable = self.server.take_readable();
+        readable.into_iter().map(Effect::Readable).collect()
+    }
+
     /// The same data at the same moment in a state machine of its own, without streams and calls.
     #[must_use]
     pub fn fork(&self) -> Self {
@@ -219,6 +229,7 @@ impl Engine {
         if let Some(Call {
             request, applied, ..
         }) = self.calls.get_mut(&call)
+            && !self.server.holds_up(request)
         {
             let overwritten = applied.replace(self.server.apply(request));
             self.abandon(overwritten);

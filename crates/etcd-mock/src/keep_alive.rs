@@ -63,6 +63,15 @@ impl KeepAlives {
         Some((id, stream.lease))
     }
 
+    /// Makes one that is open due then.
+    pub(crate) fn postpone(&mut self, id: StreamId, due: u64) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            self.due.remove(&(stream.due, id));
+            stream.due = due;
+            self.due.insert((due, id));
+        }
+    }
+
     /// Queues the answer to a renewal.
     pub(crate) fn answer(&mut self, id: StreamId, answer: KeepAliveResponse) {
         if let Some(stream) = self.streams.get_mut(&id) {

@@ -36,6 +36,12 @@ impl Leases {
         self.leases.contains_key(&id)
     }
 
+    /// Whether the lease stands though its time is over.
+    pub(crate) fn is_overdue(&self, id: LeaseId, now: u64) -> bool {
+        let lease = self.leases.get(&id);
+        lease.is_some_and(|lease| lease.expires_at <= now)
+    }
+
     /// Adds a lease whose id is free.
     pub(crate) fn grant(&mut self, id: LeaseId, ttl: i64, now: u64) {
         let expires_at = now.saturating_add(seconds_in_ticks(ttl));

@@ -9,8 +9,10 @@
 //! applied, replied, delivered) one event at a time. A simulator that schedules these events can
 //! lose, delay and repeat requests and answers; `MockStore` takes all four at once.
 //!
-//! Not modelled are several members, authentication, nested transactions, and the half second by
-//! which a real server may be late to end a lease.
+//! Not modelled are several members, authentication and nested transactions. The half second by which
+//! a real server may be late to end a lease is left out too, unless it is asked for:
+//! [`Expiry::Scanned`]. One thing is refused that etcd lets pass: a transaction that puts a key and
+//! deletes all keys from some key on, that one included.
 //!
 //! # Examples
 //!
@@ -44,6 +46,7 @@ mod compare;
 mod database;
 mod engine;
 mod error;
+mod expiry;
 mod history;
 mod keep_alive;
 mod keyspace;
@@ -59,7 +62,7 @@ mod time;
 mod watch;
 
 pub use engine::{CallId, Effect, Engine, Event, Snapshot};
-pub use options::{Options, Retention};
+pub use options::{Expiry, Options, Retention};
 pub use request::{LeaseGrantRequest, LeaseKeepAliveRequest, Request, Response, StreamId};
 pub use store::MockStore;
 pub use time::TICK;

@@ -10,6 +10,7 @@ use etcd_kv::{
 use crate::compare;
 use crate::database::{Database, Write};
 use crate::error;
+use crate::expiry::Expirer;
 use crate::keep_alive::KeepAlives;
 use crate::limits;
 use crate::options::{Options, Retention};
@@ -24,6 +25,7 @@ pub(crate) struct Server {
     options: Options,
     raft_term: u64,
     now: u64,
+    expirer: Expirer,
     database: Database,
     watchers: Watchers,
     keep_alives: KeepAlives,
@@ -35,6 +37,7 @@ impl Server {
     pub(crate) fn new(options: Options, database: Database, now: u64) -> Self {
         Self {
             raft_term: options.raft_term,
+            expirer: Expirer::new(options.expiry, now),
             options,
             now,
             database,
@@ -100,6 +103,15 @@ impl Server {
         })
     }
 
+    /// Whether the request waits at the server for a lease to end whose time is over.
+    pub(crate) fn holds_up(&self, request: &Request) -> bool {
+        matches!(request, Request::LeaseKeepAliveOnce(id) if self.is_late_to_end(*id))
+    }
+
+    fn is_late_to_end(&self, id: LeaseId) -> bool {
+        self.expirer.is_late() && self.database.leases.is_overdue(id, self.now)
+    }
+
     /// Lets time pass, with everything that falls due in it, in the order in which it does. At one
     /// tick leases end before they are renewed: at its deadline a lease is over.
     pub(crate) fn advance(&mut self, ticks: u64) {
@@ -114,7 +126,8 @@ impl Server {
 
     /// When something happens next by itself.
     pub(crate) fn next_due(&self) -> Option<u64> {
-        let expiry = self.database.leases.next_expiry().map(|(due, _)| due);
+        let expiry = self.database.leases.next_expiry();
+        let expiry = expiry.map(|(deadline, _)| self.expirer.due(deadline));
         expiry.into_iter().chain(self.keep_alives.next_due()).min()
     }
 
@@ -133,6 +146,12 @@ impl Server {
         self.database.leases.renew_all(self.now);
         self.watchers.break_off(&mut self.readable);
         self.keep_alives.break_off(&mut self.readable);
+    }
+
+    /// Goes on with the same data after a new election.
+    pub(crate) fn restart(&mut self) {
+        self.raft_term = self.raft_term.saturating_add(1);
+        self.restore(self.database.clone());
     }
 
     pub(crate) const fn set_raft_term(&mut self, raft_term: u64) {
@@ -288,16 +307,23 @@ impl Server {
 
     /// Ends the leases whose time is over, each in a revision of its own.
     fn expire_due(&mut self) {
-        while let Some((due, id)) = self.database.leases.next_expiry() {
-            if due > self.now {
-                break;
+        for _ in 0..self.expirer.scan(self.now) {
+            match self.database.leases.next_expiry() {
+                Some((deadline, id)) if deadline <= self.now => {
+                    self.write(|write| write.end_lease(id));
+                }
+                _ => break,
             }
-            self.write(|write| write.end_lease(id));
         }
     }
 
     fn renew_due(&mut self) {
         while let Some((stream, lease)) = self.keep_alives.take_due(self.now) {
+            if self.is_late_to_end(lease) {
+                let next_scan = self.expirer.due(self.now.saturating_add(1));
+                self.keep_alives.postpone(stream, next_scan);
+                continue;
+            }
             let answer = self.renew(lease);
             self.keep_alives.answer(stream, answer);
             self.readable.push(stream);

@@ -9,7 +9,6 @@ use etcd_kv::KvError;
 
 use crate::clock::Clock;
 use crate::engine::{CallId, Effect, Engine, Event};
-use crate::error;
 use crate::request::{Request, Response, StreamId};
 
 /// One store.
@@ -44,8 +43,9 @@ impl Shared {
         self.clock.as_ref()
     }
 
-    /// Takes a request through all four phases at once.
-    pub(crate) fn call(&self, request: Request) -> Result<Response, KvError> {
+    /// Takes a request through all four phases at once. `None`: the server holds it up, and it is
+    /// withdrawn.
+    pub(crate) fn call(&self, request: Request) -> Option<Result<Response, KvError>> {
         self.run(|core, effects| {
             let call = CallId(core.next_call);
             core.next_call += 1;
@@ -58,8 +58,12 @@ impl Shared {
                 effects.extend(core.engine.step(event));
             }
             match effects.pop() {
-                Some(Effect::Delivered { answer, .. }) => answer,
-                Some(Effect::Readable(_)) | None => Err(error::lost()),
+                Some(Effect::Delivered { answer, .. }) => Some(answer),
+                other => {
+                    effects.extend(other);
+                    drop(core.engine.step(Event::Lose(call)));
+                    None
+                }
             }
         })
     }

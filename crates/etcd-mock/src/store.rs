@@ -1,3 +1,5 @@
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use etcd_kv::{
     KeyValue, KvError, LeaseGrant, LeaseId, MetadataStore, PutRequest, PutResponse, RangeRequest,
     RangeResponse, TimeToLive, Txn, TxnResponse, WatchRequest, WatchStream,
 };
+use futures_core::Stream;
 use lock_spi::Runtime;
 
 use crate::clock::Clock;
@@ -19,12 +22,15 @@ use crate::shared::Shared;
 use crate::stream::Reader;
 use crate::time::period_in_ticks;
 
+/// For a stream of which only the first answer is read.
+const HELD_UP_PERIOD: Duration = Duration::from_secs(1);
+
 /// An etcd in memory: deterministic, and without faults.
 ///
 /// Clones share one store, which lives until the last is dropped; streams then end with
-/// `Unavailable`. Every call is applied and answered in its first poll. Time either stands still
-/// until it is moved ([`new`](Self::new)) or follows a runtime
-/// ([`in_step_with`](Self::in_step_with)).
+/// `Unavailable`. Every call is applied and answered in its first poll, but for a keepalive of a lease
+/// that is [late to end](crate::Expiry::Scanned). Time either stands still until it is moved
+/// ([`new`](Self::new)) or follows a runtime ([`in_step_with`](Self::in_step_with)).
 ///
 /// All reads are linearizable, whatever consistency they ask for.
 #[derive(Clone, Debug)]
@@ -32,14 +38,22 @@ pub struct MockStore {
     shared: Arc<Shared>,
 }
 
-/// Calls with a request and unwraps the response of the same name.
-macro_rules! call {
-    ($store:expr, $name:ident($request:expr)) => {
-        match $store.shared.call(Request::$name($request))? {
+/// Takes the response of this name out of an answer.
+macro_rules! response {
+    ($name:ident, $answer:expr) => {
+        match $answer? {
             Response::$name(response) => Ok(response),
             _ => Err(error::mismatched()),
         }
     };
+}
+
+/// Calls with a request and takes the response of the same name.
+macro_rules! call {
+    ($store:expr, $name:ident($request:expr)) => {{
+        let answer = $store.shared.call(Request::$name($request));
+        response!($name, answer.unwrap_or_else(|| Err(error::lost())))
+    }};
 }
 
 impl MockStore {
@@ -131,6 +145,12 @@ impl MockStore {
         self.shared.alter(|engine| engine.restore(snapshot));
     }
 
+    /// Starts again with the same data, as a cluster does that was killed as a whole: the raft term
+    /// rises, leases last their full ttl again, open streams break off with `Unavailable`.
+    pub fn restart(&self) {
+        self.shared.alter(Engine::restart);
+    }
+
     /// A store of its own with the same data at the same moment, on the same clock; nothing that
     /// happens to the one happens to the other.
     #[must_use]
@@ -181,7 +201,13 @@ impl MetadataStore for MockStore {
     }
 
     async fn lease_keep_alive_once(&self, id: LeaseId) -> Result<KeepAliveResponse, KvError> {
-        call!(self, LeaseKeepAliveOnce(id))
+        if let Some(answer) = self.shared.call(Request::LeaseKeepAliveOnce(id)) {
+            return response!(LeaseKeepAliveOnce, answer);
+        }
+        // Held up until the lease has ended: the first answer of a stream comes then.
+        let mut stream = self.lease_keep_alive(id, HELD_UP_PERIOD).await?;
+        let first = poll_fn(|context| Pin::new(&mut stream).poll_next(context)).await;
+        first.unwrap_or_else(|| Err(error::stream_broken()))
     }
 
     async fn lease_keep_alive(
