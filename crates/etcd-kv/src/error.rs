@@ -18,7 +18,7 @@ pub enum KvErrorKind {
     /// A read or watch below the compact revision.
     #[error("compacted")]
     Compacted {
-        /// The oldest revision that can still be read.
+        /// The oldest revision that can still be read; 0 where the server does not say.
         compact_revision: i64,
     },
     /// Authentication or authorisation failed.
@@ -27,6 +27,9 @@ pub enum KvErrorKind {
     /// A read above the present revision.
     #[error("future revision")]
     FutureRevision,
+    /// The server is of a version that must not be used.
+    #[error("incompatible")]
+    Incompatible,
     /// The request breaks a rule: empty key, duplicate key, too many operations, too large.
     #[error("invalid argument")]
     InvalidArgument,
@@ -77,6 +80,13 @@ impl KvError {
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         self.source = Some(source.into());
+        self
+    }
+
+    /// The same error, for a caller who knows more of what was sent.
+    #[must_use]
+    pub fn with_applied(mut self, applied: Applied) -> Self {
+        self.applied = applied;
         self
     }
 

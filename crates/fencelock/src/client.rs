@@ -81,14 +81,23 @@ impl Client {
     /// |---|---|
     /// | `memory:` | embedded, of this client and its clones |
     /// | `memory:NAME` | embedded, shared in the process by all clients of that name |
+    /// | `etcd://HOST,HOST` | a cluster of etcd, by some or all of its members; the port is 2379 unless given |
+    /// | `etcds://HOST,HOST` | the same over TLS |
     ///
     /// Parameters follow a `?`: `namespace=NAME`, `owner=LABEL`, and `ttl=15s` or `ttl=1500ms`. They
     /// are taken as they stand: nothing is percent-decoded.
     ///
+    /// For etcd there are also `ca=PATH`, `cert=PATH` and `key=PATH`, all in PEM, `tls=true`, and
+    /// `allow_unsafe_version=true` for the servers 3.5.0 to 3.5.6, which can lose data. User and
+    /// password stand percent-encoded before the hosts, as in `etcd://user:password@host`, or in the
+    /// variables `FENCELOCK_ETCD_USER` and `FENCELOCK_ETCD_PASSWORD`. No log and no error shows the
+    /// password.
+    ///
     /// # Errors
     ///
-    /// - `InvalidRequest` for an unknown scheme or parameter, a value that is out of range, and
-    ///   outside a tokio runtime.
+    /// - `InvalidRequest` for an unknown scheme or parameter, a scheme whose feature this build is
+    ///   without, a value that is out of range, and outside a tokio runtime.
+    /// - `Incompatible` for a server that must not be used.
     /// - Those of the store when it is opened.
     ///
     /// # Cancel safety

@@ -1,5 +1,7 @@
 mod url;
 
+#[cfg(feature = "etcd")]
+mod etcd;
 #[cfg(feature = "memory")]
 mod memory;
 
@@ -12,10 +14,13 @@ pub(crate) async fn connect(url: &str) -> Result<Client> {
     let url: StoreUrl = url.parse()?;
     match &url.target {
         #[cfg(feature = "memory")]
-        Target::Memory(name) => memory::connect(name.as_deref(), &url.settings).await,
+        Target::Memory(name) => memory::connect(name.as_deref(), url.settings).await,
         #[cfg(not(feature = "memory"))]
         Target::Memory(_) => Err(missing("memory:", "`memory`, which this build is without")),
-        Target::Etcd => Err(missing("etcd://", "`etcd`, which is not there yet")),
+        #[cfg(feature = "etcd")]
+        Target::Etcd(address) => etcd::connect(address, url.settings).await,
+        #[cfg(not(feature = "etcd"))]
+        Target::Etcd(_) => Err(missing("etcd://", "`etcd`, which this build is without")),
         Target::Postgres => Err(missing("postgres://", "`postgres`, which is not there yet")),
     }
 }

@@ -48,6 +48,7 @@
 //!
 //! | feature | default | brings |
 //! |---|---|---|
+//! | `etcd` | no | `etcd://` and `etcds://` URLs: a cluster of etcd; the build needs protoc |
 //! | `memory` | yes | `memory:` URLs: the embedded store, for tests and single processes |
 //!
 //! # Where to go next

@@ -12,6 +12,7 @@ pub(crate) fn from_kv(error: KvError) -> Error {
             (ErrorKind::Unavailable, Effect::None)
         }
         KvErrorKind::Denied => (ErrorKind::Denied, effect_of(&error)),
+        KvErrorKind::Incompatible => (ErrorKind::Incompatible, effect_of(&error)),
         KvErrorKind::InvalidArgument => (ErrorKind::InvalidRequest, effect_of(&error)),
         // An answer to LeaseGrant alone, which goes on; anywhere else it makes no sense.
         KvErrorKind::LeaseExists => (ErrorKind::Protocol, effect_of(&error)),
@@ -89,6 +90,7 @@ mod tests {
                 ErrorKind::Unavailable,
                 Some(Effect::None),
             ),
+            (Kv::Incompatible, ErrorKind::Incompatible, as_told),
             (Kv::InvalidArgument, ErrorKind::InvalidRequest, as_told),
             (Kv::LeaseExists, ErrorKind::Protocol, as_told),
             (

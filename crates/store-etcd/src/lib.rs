@@ -1,9 +1,9 @@
 //! Fencelock on etcd.
 //!
 //! [`EtcdLockStore`] keeps locks in anything that has etcd's shape
-//! ([`MetadataStore`](etcd_kv::MetadataStore)): a cluster through an adaptor, or `etcd-mock` in
-//! memory. Sessions are leases, tokens are revisions, places in a queue are keys ordered by the
-//! revision that created them.
+//! ([`MetadataStore`](etcd_kv::MetadataStore)): a cluster through `EtcdClient`, which the feature
+//! `client` adds, or `etcd-mock` in memory. Sessions are leases, tokens are revisions, places in a
+//! queue are keys ordered by the revision that created them.
 //!
 //! What stands where, and why each transaction is as it is, is told in `docs/contract.md`, under
 //! etcd. For readers of the code: `ops` has every transaction as a value with the rules for its
@@ -12,6 +12,8 @@
 mod admin;
 mod attempts;
 mod claim;
+#[cfg(feature = "client")]
+mod client;
 mod close;
 mod codec;
 mod config;
@@ -38,5 +40,7 @@ mod turn;
 mod view;
 mod wait;
 
+#[cfg(feature = "client")]
+pub use client::{ClientConfig, EtcdClient};
 pub use config::EtcdConfig;
 pub use store::EtcdLockStore;

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use etcd_mock::{MockStore, Options};
-use lock_spi::{Owner, Runtime};
+use lock_spi::Runtime;
 use store_etcd::{EtcdConfig, EtcdLockStore};
 
 use super::url::Settings;
@@ -14,7 +14,7 @@ use crate::error::Result;
 static NAMED: Mutex<BTreeMap<String, Weak<MockStore>>> = Mutex::new(BTreeMap::new());
 
 /// Opens the embedded store, private or by its name.
-pub(super) async fn connect(name: Option<&str>, settings: &Settings) -> Result<Client> {
+pub(super) async fn connect(name: Option<&str>, settings: Settings) -> Result<Client> {
     let runtime = tokio_runtime()?;
     let server = match name {
         Some(name) => named(name, &runtime),
@@ -23,15 +23,7 @@ pub(super) async fn connect(name: Option<&str>, settings: &Settings) -> Result<C
     let namespace = settings.namespace.clone().unwrap_or_default();
     let config = EtcdConfig::new(namespace);
     let store = EtcdLockStore::open(server, Arc::clone(&runtime), config).await?;
-    let mut builder = Client::builder(store).runtime(runtime);
-    builder = match &settings.owner {
-        Some(owner) => builder.owner(owner.clone()),
-        None => builder.owner(Owner::new(format!("process {}", std::process::id()))?),
-    };
-    if let Some(ttl) = settings.ttl {
-        builder = builder.ttl(ttl);
-    }
-    builder.build()
+    settings.client(store, runtime)
 }
 
 fn embedded(runtime: &Arc<dyn Runtime>) -> Arc<MockStore> {

@@ -1,8 +1,14 @@
 use std::str::FromStr;
+#[cfg(any(feature = "etcd", feature = "memory"))]
+use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(any(feature = "etcd", feature = "memory"))]
+use lock_spi::{LockStore, Runtime};
 use lock_spi::{Namespace, Owner, Ttl};
 
+#[cfg(any(feature = "etcd", feature = "memory"))]
+use crate::client::Client;
 use crate::error::{Error, Result};
 
 /// A store's URL, taken apart.
@@ -15,7 +21,8 @@ pub(super) struct StoreUrl {
 /// Which store a URL names.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Target {
-    Etcd,
+    /// A cluster, by an address and the parameters that only etcd knows.
+    Etcd(String),
     /// The embedded store, private or by its name.
     Memory(Option<String>),
     Postgres,
@@ -39,9 +46,9 @@ impl FromStr for StoreUrl {
                 "{address:?} has no scheme; {KNOWN}"
             )));
         };
-        let target = match scheme {
+        let mut target = match scheme {
             "memory" => Target::Memory(Some(rest.to_owned()).filter(|name| !name.is_empty())),
-            "etcd" | "etcds" => Target::Etcd,
+            "etcd" | "etcds" => Target::Etcd(address.to_owned()),
             "postgres" | "postgresql" => Target::Postgres,
             _ => {
                 return Err(Error::invalid(format!(
@@ -49,36 +56,55 @@ impl FromStr for StoreUrl {
                 )));
             }
         };
-        let settings = match target {
-            Target::Memory(_) => parameters.parse()?,
+        let mut settings = Settings::default();
+        let mut others = Vec::new();
+        for parameter in parameters.split('&').filter(|text| !text.is_empty()) {
+            if !settings.take(parameter)? {
+                others.push(parameter);
+            }
+        }
+        match (&mut target, &*others) {
             // Taken apart together with the address, by the store that is not there yet.
-            Target::Etcd | Target::Postgres => Settings::default(),
-        };
+            (Target::Postgres, _) | (_, []) => {}
+            (Target::Etcd(url), others) => *url = format!("{address}?{}", others.join("&")),
+            (Target::Memory(_), [first, ..]) => {
+                let name = first.split('=').next().unwrap_or_default();
+                return Err(Error::invalid(format!(
+                    "parameter {name:?} is unknown; there are namespace, owner and ttl"
+                )));
+            }
+        }
         Ok(Self { target, settings })
     }
 }
 
 const KNOWN: &str = "there are memory:, memory:NAME, etcd://, etcds:// and postgres://";
 
-impl FromStr for Settings {
-    type Err = Error;
-
-    fn from_str(parameters: &str) -> Result<Self> {
-        let mut settings = Self::default();
-        for parameter in parameters.split('&').filter(|text| !text.is_empty()) {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            match name {
-                "namespace" => settings.namespace = Some(Namespace::new(value)?),
-                "owner" => settings.owner = Some(Owner::new(value)?),
-                "ttl" => settings.ttl = Some(Ttl::new(duration(value)?)?),
-                _ => {
-                    return Err(Error::invalid(format!(
-                        "parameter {name:?} is unknown; there are namespace, owner and ttl"
-                    )));
-                }
-            }
+impl Settings {
+    /// Takes a parameter that every store has; `false` for any other.
+    fn take(&mut self, parameter: &str) -> Result<bool> {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        match name {
+            "namespace" => self.namespace = Some(Namespace::new(value)?),
+            "owner" => self.owner = Some(Owner::new(value)?),
+            "ttl" => self.ttl = Some(Ttl::new(duration(value)?)?),
+            _ => return Ok(false),
         }
-        Ok(settings)
+        Ok(true)
+    }
+
+    /// A client of the store, as the URL wants it.
+    #[cfg(any(feature = "etcd", feature = "memory"))]
+    pub(super) fn client(self, store: impl LockStore, runtime: Arc<dyn Runtime>) -> Result<Client> {
+        let owner = match self.owner {
+            Some(owner) => owner,
+            None => Owner::new(format!("process {}", std::process::id()))?,
+        };
+        let mut builder = Client::builder(store).runtime(runtime).owner(owner);
+        if let Some(ttl) = self.ttl {
+            builder = builder.ttl(ttl);
+        }
+        builder.build()
     }
 }
 
@@ -113,6 +139,24 @@ mod tests {
         );
         let ttl = named.settings.ttl.unwrap().as_duration();
         assert_eq!(ttl, Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn etcd_is_given_what_only_it_knows() {
+        for (url, target) in [
+            ("etcd://a:1,b", "etcd://a:1,b"),
+            ("etcds://u:p@a?ttl=9s", "etcds://u:p@a"),
+            (
+                "etcd://a?tls=true&namespace=n&ca=/c",
+                "etcd://a?tls=true&ca=/c",
+            ),
+        ] {
+            let parsed: StoreUrl = url.parse().unwrap();
+            assert_eq!(parsed.target, Target::Etcd(target.into()), "{url}");
+        }
+        let parsed: StoreUrl = "etcd://a?x=1&namespace=n&ttl=9s".parse().unwrap();
+        assert_eq!(parsed.settings.namespace, Namespace::new("n").ok());
+        assert_eq!(parsed.settings.ttl, Ttl::from_secs(9).ok());
     }
 
     #[test]
