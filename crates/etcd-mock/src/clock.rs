@@ -40,6 +40,12 @@ impl Clock {
         full_ticks(self.runtime.now().saturating_since(self.first_tick))
     }
 
+    /// Whether some of the next tick has passed as well.
+    pub(crate) fn is_between_ticks(&self) -> bool {
+        let since = self.runtime.now().saturating_since(self.first_tick);
+        since > since_first_tick(full_ticks(since))
+    }
+
     /// Makes the driver look again.
     pub(crate) fn nudge(&self) {
         self.nudged.notify_one();

@@ -185,6 +185,12 @@ impl Engine {
         self.server.open_streams()
     }
 
+    /// Whether it is later than the present tick by a part of one: a lease that begins now must not
+    /// end before its time.
+    pub(crate) const fn set_between_ticks(&mut self, between: bool) {
+        self.server.set_between_ticks(between);
+    }
+
     /// The raft term of later headers.
     pub const fn set_raft_term(&mut self, raft_term: u64) {
         self.server.set_raft_term(raft_term);

@@ -84,7 +84,8 @@ impl History {
     pub(crate) fn event(&self, revision: i64, change: &Change, prev_kv: bool) -> WatchEvent {
         // What stood before the compact revision can no longer be read, so it is not told either.
         let told = prev_kv && revision > self.compact_revision;
-        let prev_kv = change.before().filter(|_| told).map(|kv| (**kv).clone());
+        let before = self.before(revision, change).filter(|_| told);
+        let prev_kv = before.map(|kv| (**kv).clone());
         match change {
             Change::Delete { before } => WatchEvent {
                 kind: EventKind::Delete,
@@ -101,6 +102,19 @@ impl History {
                 prev_kv,
             },
         }
+    }
+
+    /// The key as it was before the revision, which may have changed it more than once. Of a key
+    /// that is made, nothing is told.
+    fn before<'a>(&'a self, revision: i64, change: &'a Change) -> Option<&'a Arc<KeyValue>> {
+        let before = change.before()?;
+        if before.mod_revision < revision {
+            return Some(before);
+        }
+        let mut changes = self.at(revision);
+        changes
+            .find(|first| first.key() == change.key())
+            .and_then(Change::before)
     }
 
     pub(crate) fn compact(&mut self, revision: i64) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use etcd_kv::{Compare, DeleteRequest, KeyRange, KvError, Op, PutRequest, Target, Txn};
+use etcd_kv::{Compare, DeleteRequest, KeyRange, KvError, Op, PutRequest, Target, Txn, prefix_end};
 
 use crate::error::invalid;
 
@@ -20,6 +20,14 @@ pub(crate) fn check_range(range: &KeyRange) -> Result<(), KvError> {
         // The empty prefix means every key.
         KeyRange::Prefix(_) => Ok(()),
         KeyRange::Span { start, .. } => check_key(start),
+    }
+}
+
+/// A watch of no key at all is refused; one of the empty key is not, and shows nothing.
+pub(crate) fn check_watch(range: &KeyRange) -> Result<(), KvError> {
+    match range {
+        KeyRange::Span { start, end } if end <= start => Err(invalid("watcher range is empty")),
+        KeyRange::Key(_) | KeyRange::Prefix(_) | KeyRange::Span { .. } => Ok(()),
     }
 }
 
@@ -75,13 +83,14 @@ fn check_key(key: &Bytes) -> Result<(), KvError> {
     }
 }
 
-/// In one branch no key is put twice, or put and deleted, in whatever order.
+/// In one branch no key is put twice, or put and deleted, in whatever order. As on a real server,
+/// what deletes everything from a key on is overlooked.
 fn check_distinct(branch: &[Op]) -> Result<(), KvError> {
-    let deleted = |key: &Bytes| {
-        branch
-            .iter()
-            .any(|op| matches!(op, Op::Delete(request) if request.range.contains(key)))
+    let deletes = |op: &Op, key: &Bytes| match op {
+        Op::Delete(request) => request.range.contains(key) && has_end(&request.range),
+        Op::Put(_) | Op::Range(_) => false,
     };
+    let deleted = |key: &Bytes| branch.iter().any(|op| deletes(op, key));
     let mut put = BTreeSet::new();
     for op in branch {
         if let Op::Put(PutRequest { key, .. }) = op
@@ -91,6 +100,13 @@ fn check_distinct(branch: &[Op]) -> Result<(), KvError> {
         }
     }
     Ok(())
+}
+
+fn has_end(range: &KeyRange) -> bool {
+    match range {
+        KeyRange::Key(_) | KeyRange::Span { .. } => true,
+        KeyRange::Prefix(prefix) => prefix_end(prefix).is_some(),
+    }
 }
 
 fn check_size(bytes: usize) -> Result<(), KvError> {

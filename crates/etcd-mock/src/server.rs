@@ -3,7 +3,7 @@
 use std::task::Poll;
 
 use etcd_kv::{
-    DeleteResponse, Header, KeepAliveResponse, KvError, LeaseGrant, LeaseId, PutResponse,
+    DeleteResponse, Header, KeepAliveResponse, KvError, LeaseGrant, LeaseId, Op, PutResponse,
     RangeResponse, TimeToLive, Txn, TxnResponse, WatchResponse,
 };
 
@@ -25,6 +25,8 @@ pub(crate) struct Server {
     options: Options,
     raft_term: u64,
     now: u64,
+    /// Whether a part of the next tick has passed.
+    between_ticks: bool,
     expirer: Expirer,
     database: Database,
     watchers: Watchers,
@@ -40,6 +42,7 @@ impl Server {
             expirer: Expirer::new(options.expiry, now),
             options,
             now,
+            between_ticks: false,
             database,
             watchers: Watchers::default(),
             keep_alives: KeepAlives::default(),
@@ -93,7 +96,7 @@ impl Server {
             }
             Request::Txn(txn) => Response::Txn(self.txn(txn)?),
             Request::Watch(request) => {
-                limits::check_range(&request.range)?;
+                limits::check_watch(&request.range)?;
                 let id = self.name_stream();
                 let keyspace = &self.database.keyspace;
                 let next = keyspace.revision().saturating_add(1);
@@ -122,6 +125,7 @@ impl Server {
             self.renew_due();
         }
         self.now = until;
+        self.between_ticks = false;
     }
 
     /// When something happens next by itself.
@@ -143,7 +147,7 @@ impl Server {
     /// broken off, and the leases last their full ttl again.
     pub(crate) fn restore(&mut self, database: Database) {
         self.database = database;
-        self.database.leases.renew_all(self.now);
+        self.database.leases.renew_all(self.begin());
         self.watchers.break_off(&mut self.readable);
         self.keep_alives.break_off(&mut self.readable);
     }
@@ -152,6 +156,15 @@ impl Server {
     pub(crate) fn restart(&mut self) {
         self.raft_term = self.raft_term.saturating_add(1);
         self.restore(self.database.clone());
+    }
+
+    pub(crate) const fn set_between_ticks(&mut self, between: bool) {
+        self.between_ticks = between;
+    }
+
+    /// The tick from which the ttls count that begin now.
+    fn begin(&self) -> u64 {
+        self.now.saturating_add(u64::from(self.between_ticks))
     }
 
     pub(crate) const fn set_raft_term(&mut self, raft_term: u64) {
@@ -227,7 +240,10 @@ impl Server {
             .iter()
             .all(|comparison| compare::holds(comparison, keyspace));
         let branch = if succeeded { &txn.then } else { &txn.otherwise };
-        for op in branch {
+        // As on a real server, which tells what is wrong with a write first.
+        let (puts, others): (Vec<_>, Vec<_>) =
+            branch.iter().partition(|op| matches!(op, Op::Put(_)));
+        for op in puts.into_iter().chain(others) {
             self.database.check(op)?;
         }
         let responses = self.write(|write| branch.iter().map(|op| write.apply(op)).collect());
@@ -269,13 +285,13 @@ impl Server {
             return Err(error::lease_exists());
         }
         let ttl = ttl.max(self.options.min_lease_ttl);
-        self.database.leases.grant(id, ttl, self.now);
+        self.database.leases.grant(id, ttl, self.begin());
         let header = self.header();
         Ok(LeaseGrant { header, id, ttl })
     }
 
     fn renew(&mut self, id: LeaseId) -> KeepAliveResponse {
-        let ttl = self.database.leases.renew(id, self.now).unwrap_or(0);
+        let ttl = self.database.leases.renew(id, self.begin()).unwrap_or(0);
         let header = self.header();
         KeepAliveResponse { header, id, ttl }
     }

@@ -131,6 +131,7 @@ impl Shared {
             if ticks > 0 {
                 effects = core.engine.step(Event::Advance { ticks });
             }
+            core.engine.set_between_ticks(clock.is_between_ticks());
         }
         let answer = act(&mut core, &mut effects);
         let wakers: Vec<Waker> = effects

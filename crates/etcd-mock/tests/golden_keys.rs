@@ -46,7 +46,7 @@ fn every_change_costs_one_revision_and_everything_else_none() {
         let txn = Txn::default().then([put("a"), put("b"), put("c")]);
         store.txn(txn).await.unwrap();
         expect(1, "a transaction with three puts");
-        let txn = Txn::default().then([delete(KeyRange::prefix("")), put("d\0")]);
+        let txn = Txn::default().then([delete(KeyRange::prefix("d")), put("d\0")]);
         assert_eq!(refusal(store.txn(txn).await), INVALID);
         expect(0, "a refused transaction");
         let txn = Txn::default().then([delete(KeyRange::key("none")), put("d")]);

@@ -73,6 +73,13 @@ fn one_branch_writes_a_key_once() {
         (vec![delete(span("a", "c")), put("b")], false),
         (vec![delete(span("a", "c")), put("c")], true),
         (vec![delete(KeyRange::key("a")), delete(all())], true),
+        // What deletes everything from a key on is overlooked.
+        (vec![put("a"), delete(all())], true),
+        (vec![delete(all()), put("a")], true),
+        (
+            vec![put("\u{7f}"), delete(KeyRange::prefix(&b"\xff"[..]))],
+            true,
+        ),
         (vec![put("a"), RangeRequest::key("a").into()], true),
     ];
     block_on(async {
@@ -124,6 +131,20 @@ fn one_unknown_lease_leaves_the_whole_transaction_undone() {
 
         let elsewhere = Txn::default().then([put("a")]).otherwise([bad()]);
         assert!(store.txn(elsewhere).await.unwrap().succeeded);
+    });
+}
+
+#[test]
+fn what_is_wrong_with_a_write_is_told_before_what_is_wrong_with_a_read() {
+    block_on(async {
+        let store = MockStore::new();
+        let future = RangeRequest {
+            revision: Some(9),
+            ..RangeRequest::key("a")
+        };
+        let bad = Op::from(PutRequest::new("b", "v").with_lease(LeaseId(9)));
+        let answer = store.txn(Txn::default().then([future.into(), bad])).await;
+        assert_eq!(refusal(answer), KvErrorKind::LeaseNotFound);
     });
 }
 

@@ -3,7 +3,7 @@
 mod support;
 
 use etcd_kv::{
-    DeleteRequest, EventKind, KeyRange, KeyValue, KvErrorKind, MetadataStore, PutRequest, Txn,
+    DeleteRequest, EventKind, KeyRange, KeyValue, KvErrorKind, MetadataStore, Op, PutRequest, Txn,
     WatchRequest, WatchResponse, WatchStream,
 };
 use etcd_mock::{MockStore, Options, Retention};
@@ -264,10 +264,52 @@ fn a_dropped_watch_is_removed() {
 }
 
 #[test]
-fn an_empty_key_is_not_watched() {
+fn a_watch_of_no_key_at_all_is_refused_and_one_of_the_empty_key_shows_nothing() {
     block_on(async {
-        let request = WatchRequest::new(KeyRange::key(""));
-        let answer = MockStore::new().watch(request).await;
+        let store = MockStore::new();
+        let none = KeyRange::Span {
+            start: "b".into(),
+            end: "a".into(),
+        };
+        let answer = store.watch(WatchRequest::new(none)).await;
         assert_eq!(refusal(answer), KvErrorKind::InvalidArgument);
+        let empty = WatchRequest::new(KeyRange::key(""));
+        let mut watch = store.watch(empty).await.unwrap();
+        put(&store, "a", "v").await;
+        assert!(matches!(drain(&mut watch), (seen, false) if seen.is_empty()));
+    });
+}
+
+/// What deletes everything from a key on may stand beside a put.
+#[test]
+fn a_key_that_a_transaction_puts_and_deletes_is_shown_as_both() {
+    block_on(async {
+        let store = MockStore::new();
+        put(&store, "a", "old").await;
+        let request = WatchRequest {
+            prev_kv: true,
+            ..WatchRequest::new(KeyRange::prefix(""))
+        };
+        let mut watch = store.watch(request).await.unwrap();
+        let all = || Op::from(DeleteRequest::new(KeyRange::prefix("")));
+        let new = |key: &'static str| Op::from(PutRequest::new(key, "new"));
+        let txn = Txn::default().then([new("a"), new("b"), all(), new("c"), all(), new("d")]);
+        store.txn(txn).await.unwrap();
+        let response = drain(&mut watch).0.remove(0).unwrap();
+        let shown = response.events.iter().map(|event| {
+            let before = event.prev_kv.as_ref().map(|kv| kv.value.clone());
+            (event.kind, &event.kv.key[..], before)
+        });
+        let old = || Some("old".into());
+        let expected = [
+            (EventKind::Put, &b"a"[..], old()),
+            (EventKind::Put, b"b", None),
+            (EventKind::Delete, b"a", old()),
+            (EventKind::Delete, b"b", None),
+            (EventKind::Put, b"c", None),
+            (EventKind::Delete, b"c", None),
+            (EventKind::Put, b"d", None),
+        ];
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
     });
 }

@@ -66,6 +66,24 @@ fn what_is_due_happens_before_the_call_that_comes_after_it() {
 }
 
 #[test]
+fn a_lease_that_begins_between_two_ticks_does_not_end_before_its_time() {
+    let world = World::new(6);
+    let runtime = world.runtime("store");
+    let store = MockStore::in_step_with(Arc::clone(&runtime));
+    let ttl = Duration::from_secs(2);
+    world.block_on(async {
+        runtime.sleep(TICK / 2).await;
+        put_leased(&store, "a", LEASE, 2).await;
+        runtime.sleep(ttl / 2).await;
+        store.lease_keep_alive_once(LEASE).await.unwrap();
+        runtime.sleep(ttl - TICK / 4).await;
+        assert!(read(&store, "a").await.is_some());
+        runtime.sleep(TICK).await;
+        assert!(read(&store, "a").await.is_none());
+    });
+}
+
+#[test]
 fn a_keepalive_stream_renews_every_period_and_ends_with_its_client() {
     let world = World::new(4);
     let runtime = world.runtime("store");

@@ -10,7 +10,9 @@ use etcd_kv::{
     TimeToLive, Txn, TxnResponse,
 };
 
-use crate::rules::{INVALID, Keys, check_range, clashes, compares, delete, put, read, within};
+use crate::rules::{
+    Changes, INVALID, Keys, check_range, clashes, compares, delete, put, read, within,
+};
 use crate::steps::{Answer, Step};
 use crate::watches::WatchState;
 
@@ -21,8 +23,8 @@ pub(crate) struct Naive {
     pub(crate) compacted: i64,
     /// By revision; nothing was ever at 0.
     snapshots: Vec<Keys>,
-    /// The keys changed, by revision, in the order of their changes.
-    pub(crate) changed: Vec<Vec<Bytes>>,
+    /// By revision.
+    pub(crate) changed: Vec<Changes>,
     leases: BTreeMap<LeaseId, LeaseState>,
     pub(crate) watches: Vec<Option<WatchState>>,
     keep_alives: Vec<Option<KeepAliveState>>,
@@ -148,7 +150,9 @@ impl Naive {
             Step::ReadWatch(at) => self.read_watch(*at),
             Step::Txn(txn) => Answer::Txn(self.txn(txn)?),
             Step::Watch(request) => {
-                check_range(&request.range)?;
+                if matches!(&request.range, KeyRange::Span { start, end } if end <= start) {
+                    return Err(INVALID);
+                }
                 let next = match request.start {
                     Some(start) if start > 0 => start,
                     _ => self.revision() + 1,
@@ -224,10 +228,10 @@ impl Naive {
         let keys = self.keys_of(id);
         let mut next = self.present().clone();
         keys.iter().for_each(|key| drop(next.remove(key)));
-        self.append(next, keys);
+        self.append(next, keys.into_iter().map(|key| (key, None)).collect());
     }
 
-    fn append(&mut self, next: Keys, changed: Vec<Bytes>) {
+    fn append(&mut self, next: Keys, changed: Changes) {
         if !changed.is_empty() {
             self.snapshots.push(next);
             self.changed.push(changed);
@@ -291,18 +295,20 @@ impl Naive {
         let succeeded = txn.when.iter().all(|compare| self.holds(compare));
         let branch = if succeeded { &txn.then } else { &txn.otherwise };
         for op in branch {
-            match op {
-                Op::Delete(_) => {}
-                Op::Put(request) => match request.lease {
-                    Lease::Attached(id) if !self.leases.contains_key(&id) => {
-                        return Err(KvErrorKind::LeaseNotFound);
-                    }
-                    Lease::Kept if !self.present().contains_key(&request.key) => {
-                        return Err(INVALID);
-                    }
-                    _ => {}
-                },
-                Op::Range(request) => self.check_revision(request)?,
+            let Op::Put(request) = op else { continue };
+            match request.lease {
+                Lease::Attached(id) if !self.leases.contains_key(&id) => {
+                    return Err(KvErrorKind::LeaseNotFound);
+                }
+                Lease::Kept if !self.present().contains_key(&request.key) => {
+                    return Err(INVALID);
+                }
+                _ => {}
+            }
+        }
+        for op in branch {
+            if let Op::Range(request) = op {
+                self.check_revision(request)?;
             }
         }
 

@@ -12,6 +12,9 @@ use etcd_kv::{
 /// All keys of one revision.
 pub(crate) type Keys = BTreeMap<Bytes, KeyValue>;
 
+/// Keys as they were after each of the changes of one revision, in their order.
+pub(crate) type Changes = Vec<(Bytes, Option<KeyValue>)>;
+
 pub(crate) const INVALID: KvErrorKind = KvErrorKind::InvalidArgument;
 
 /// Whether a key is in a range.
@@ -31,7 +34,13 @@ pub(crate) fn check_range(range: &KeyRange) -> Result<(), KvErrorKind> {
     }
 }
 
-/// Whether a branch puts a key that it also puts or deletes elsewhere.
+/// Whether a range has everything from its first key on.
+fn is_without_end(range: &KeyRange) -> bool {
+    matches!(range, KeyRange::Prefix(prefix) if prefix.iter().all(|byte| *byte == 0xff))
+}
+
+/// Whether a branch puts a key that it also puts or deletes elsewhere. It is not noticed when that
+/// deletes everything from a key on.
 pub(crate) fn clashes(branch: &[Op]) -> bool {
     branch.iter().enumerate().any(|(at, op)| {
         let Op::Put(put) = op else { return false };
@@ -39,7 +48,9 @@ pub(crate) fn clashes(branch: &[Op]) -> bool {
             .iter()
             .enumerate()
             .any(|(other_at, other)| match other {
-                Op::Delete(delete) => within(&delete.range, &put.key),
+                Op::Delete(delete) => {
+                    within(&delete.range, &put.key) && !is_without_end(&delete.range)
+                }
                 Op::Put(other) => other_at != at && other.key == put.key,
                 Op::Range(_) => false,
             })
@@ -67,7 +78,7 @@ pub(crate) fn put(
     request: &PutRequest,
     revision: i64,
     keys: &mut Keys,
-    changed: &mut Vec<Bytes>,
+    changed: &mut Changes,
 ) -> PutResponse {
     let before = keys.get(&request.key).cloned();
     let kv = KeyValue {
@@ -82,8 +93,8 @@ pub(crate) fn put(
             Lease::Kept => before.as_ref().and_then(|kv| kv.lease),
         },
     };
-    keys.insert(request.key.clone(), kv);
-    changed.push(request.key.clone());
+    keys.insert(request.key.clone(), kv.clone());
+    changed.push((request.key.clone(), Some(kv)));
     PutResponse {
         header: Header::default(),
         prev_kv: if request.prev_kv { before } else { None },
@@ -93,7 +104,7 @@ pub(crate) fn put(
 pub(crate) fn delete(
     request: &DeleteRequest,
     keys: &mut Keys,
-    changed: &mut Vec<Bytes>,
+    changed: &mut Changes,
 ) -> DeleteResponse {
     let doomed: Vec<KeyValue> = keys
         .values()
@@ -102,7 +113,7 @@ pub(crate) fn delete(
         .collect();
     for kv in &doomed {
         keys.remove(&kv.key);
-        changed.push(kv.key.clone());
+        changed.push((kv.key.clone(), None));
     }
     DeleteResponse {
         header: Header::default(),

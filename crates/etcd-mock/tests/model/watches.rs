@@ -43,10 +43,11 @@ impl Naive {
         else {
             return Vec::new();
         };
-        let event = |key: &Bytes| {
+        let event = |(key, after): &(Bytes, Option<KeyValue>)| {
             let before = self.at(revision - 1).get(key).cloned();
-            let readable = revision > self.compacted;
-            let (kind, kv) = match self.at(revision).get(key) {
+            let made = after.as_ref().is_some_and(|kv| kv.version == 1);
+            let told = *prev_kv && revision > self.compacted && !made;
+            let (kind, kv) = match after {
                 Some(kv) => (EventKind::Put, kv.clone()),
                 None => {
                     let gone = KeyValue {
@@ -57,10 +58,10 @@ impl Naive {
                     (EventKind::Delete, gone)
                 }
             };
-            let prev_kv = if *prev_kv && readable { before } else { None };
+            let prev_kv = if told { before } else { None };
             WatchEvent { kind, kv, prev_kv }
         };
-        let watched = changed.iter().filter(|key| within(range, key));
+        let watched = changed.iter().filter(|(key, _)| within(range, key));
         watched.map(event).collect()
     }
 
