@@ -1,21 +1,32 @@
-use std::fs;
-use std::path::Path;
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use rustix::process::Signal;
 
+use crate::clock;
+use crate::etcd::disk::Stall;
+use crate::etcd::member::Member;
+use crate::etcd::network::Network;
 use crate::programs::Programs;
-use crate::server::Server;
-use crate::{clock, folder, ports};
 
+mod auth;
+mod builder;
+mod disk;
 mod health;
+mod member;
+mod network;
+mod snapshot;
+mod tls;
 
-/// Generous: a busy machine starts three servers slowly. What has failed is noticed at once.
-const READY_LIMIT: Duration = Duration::from_secs(30);
-/// How often it is tried on ports of its own: someone may take one between its choice and its use.
-const STARTS: usize = 3;
+pub use builder::EtcdBuilder;
+pub use snapshot::{RestoredAs, Snapshot};
+
+/// How long a cluster may take to settle on one leader.
+const LEADER_LIMIT: Duration = Duration::from_secs(30);
+/// How long the threads of a process may take to stand still.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// etcd on the loopback address: one server, or a cluster. Heartbeats come every 50 ms and elections
 /// after 500 ms, so that a leader is replaced within a second or two and a lease can be as short as
@@ -39,13 +50,13 @@ const STARTS: usize = 3;
 #[derive(Debug)]
 pub struct Etcd {
     programs: Programs,
+    /// By member; they end before the servers do.
+    stalls: BTreeMap<usize, Stall>,
     members: Vec<Member>,
-}
-
-#[derive(Debug)]
-struct Member {
-    client_port: u16,
-    server: Server,
+    /// Between the members, if it can be cut.
+    network: Option<Network>,
+    /// What lets `etcdctl` in.
+    ctl_options: Vec<String>,
 }
 
 impl Etcd {
@@ -55,7 +66,7 @@ impl Etcd {
     ///
     /// When there is no etcd, or it does not serve within half a minute.
     pub fn start() -> Result<Self> {
-        Self::cluster(1)
+        Self::builder().start()
     }
 
     /// Starts a cluster of so many members and waits until each of them serves.
@@ -64,32 +75,43 @@ impl Etcd {
     ///
     /// As [`start`](Self::start).
     pub fn cluster(size: usize) -> Result<Self> {
-        ensure!(size > 0, "a cluster has at least one member");
-        let programs = Programs::find()?;
-        for _ in 1..STARTS {
-            if let Ok(etcd) = Self::try_cluster(&programs, size) {
-                return Ok(etcd);
-            }
-        }
-        Self::try_cluster(&programs, size)
+        Self::builder().members(size).start()
     }
 
-    fn try_cluster(programs: &Programs, size: usize) -> Result<Self> {
-        let mut etcd = Self {
-            programs: programs.clone(),
-            members: members(programs, size)?,
-        };
-        for member in &mut etcd.members {
-            member.server.start()?;
+    /// For a server or a cluster that differs from the usual.
+    pub fn builder() -> EtcdBuilder {
+        EtcdBuilder::default()
+    }
+
+    const fn new(programs: Programs, members: Vec<Member>, network: Option<Network>) -> Self {
+        Self {
+            programs,
+            stalls: BTreeMap::new(),
+            members,
+            network,
+            ctl_options: Vec::new(),
         }
-        etcd.await_ready()?;
-        Ok(etcd)
     }
 
     /// Where each member is reached, as `127.0.0.1:2379`.
     #[must_use]
     pub fn endpoints(&self) -> Vec<String> {
         self.members.iter().map(Member::endpoint).collect()
+    }
+
+    /// The number of a member's process.
+    ///
+    /// # Errors
+    ///
+    /// When the member is down.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such member.
+    pub fn process(&self, member: usize) -> Result<u32> {
+        let pid = self.members[member].server.pid();
+        let pid = pid.context("the member is down")?;
+        Ok(pid.as_raw_nonzero().get().unsigned_abs())
     }
 
     /// Kills a member as a power failure does: at once. Its data stay.
@@ -102,7 +124,9 @@ impl Etcd {
     ///
     /// When there is no such member; so do the other methods that name one.
     pub fn kill(&mut self, member: usize) -> Result<()> {
-        self.members[member].server.kill()
+        self.members[member].server.kill()?;
+        self.stalls.remove(&member);
+        Ok(())
     }
 
     /// Starts a member that was killed, on its former port and data, and waits until it serves, if
@@ -131,14 +155,38 @@ impl Etcd {
         up.try_for_each(Member::await_ready)
     }
 
-    /// Stops a member's process as `SIGSTOP` does: connections stay open, nothing answers, and its
-    /// clock runs on.
+    /// The member that leads, once exactly one of those that are up takes itself for the leader. One
+    /// that is paused does not say so.
     ///
     /// # Errors
     ///
-    /// When the member is down.
+    /// When that is not so within half a minute.
+    pub fn leader(&self) -> Result<usize> {
+        let leader = clock::poll(LEADER_LIMIT, || {
+            let mut leaders = (0..self.members.len()).filter(|&member| self.leads(member));
+            let leader = leaders.next()?;
+            leaders.next().is_none().then_some(leader)
+        });
+        leader.context("the members do not settle on one leader")
+    }
+
+    /// Whether this member takes itself for the leader, as one does for a while that was cut off.
+    #[must_use]
+    pub fn leads(&self, member: usize) -> bool {
+        self.members[member].leads()
+    }
+
+    /// Stops a member's process as `SIGSTOP` does, and waits until it stands still: connections stay
+    /// open, nothing answers, and its clock runs on.
+    ///
+    /// # Errors
+    ///
+    /// When the member is down, or does not stop.
     pub fn pause(&self, member: usize) -> Result<()> {
-        self.members[member].server.signal(Signal::STOP)
+        let server = &self.members[member].server;
+        server.signal(Signal::STOP)?;
+        let stopped = clock::poll(STOP_LIMIT, || server.stands_still().then_some(()));
+        stopped.context("the member does not stop")
     }
 
     /// Lets a paused member go on.
@@ -150,6 +198,74 @@ impl Etcd {
         self.members[member].server.signal(Signal::CONT)
     }
 
+    /// Loses all that the one member sends to the other, until [`heal`](Self::heal). Connections
+    /// stay open, and what the other sends arrives.
+    ///
+    /// # Errors
+    ///
+    /// When the cluster was not started with its [peers behind
+    /// proxies](EtcdBuilder::peers_behind_proxies).
+    pub fn cut(&self, from: usize, to: usize) -> Result<()> {
+        self.network()?.cut(from, to);
+        Ok(())
+    }
+
+    /// Loses all between this member and the others, both ways. Clients still reach it.
+    ///
+    /// # Errors
+    ///
+    /// As [`cut`](Self::cut).
+    pub fn isolate(&self, member: usize) -> Result<()> {
+        let others = (0..self.members.len()).filter(|&other| other != member);
+        for other in others {
+            self.cut(member, other)?;
+            self.cut(other, member)?;
+        }
+        Ok(())
+    }
+
+    /// Lets every member reach every other again.
+    ///
+    /// # Errors
+    ///
+    /// As [`cut`](Self::cut).
+    pub fn heal(&self) -> Result<()> {
+        self.network()?.heal();
+        Ok(())
+    }
+
+    fn network(&self) -> Result<&Network> {
+        let network = self.network.as_ref();
+        network.context("only peers behind proxies can be cut off from each other")
+    }
+
+    /// Holds up each write of the member to its log, from the next one on, until
+    /// [`free_disk`](Self::free_disk). All else in the member goes on: heartbeats of a leader cease
+    /// only once it has something to write.
+    ///
+    /// # Errors
+    ///
+    /// When the member is down, its disk is stalled already, or the system lets no process trace
+    /// another.
+    pub fn stall_disk(&mut self, member: usize) -> Result<()> {
+        ensure!(!self.stalls.contains_key(&member), "its disk is stalled");
+        let server = &self.members[member].server;
+        let pid = server.pid().context("the member is down")?;
+        let stall = Stall::begin(pid, server.folder())?;
+        self.stalls.insert(member, stall);
+        Ok(())
+    }
+
+    /// Lets a stalled disk write again.
+    ///
+    /// # Errors
+    ///
+    /// When it is not stalled.
+    pub fn free_disk(&mut self, member: usize) -> Result<()> {
+        let stall = self.stalls.remove(&member);
+        stall.map(drop).context("its disk is not stalled")
+    }
+
     /// Runs `etcdctl` against all members and answers with what it prints.
     ///
     /// # Errors
@@ -159,6 +275,7 @@ impl Etcd {
         let output = Command::new(&self.programs.client)
             .env("ETCDCTL_API", "3")
             .args(["--endpoints", &self.endpoints().join(",")])
+            .args(&self.ctl_options)
             .args(arguments)
             .output()
             .context("etcdctl does not start")?;
@@ -166,72 +283,4 @@ impl Etcd {
         ensure!(output.status.success(), "etcdctl: {}", complaint.trim());
         Ok(String::from_utf8(output.stdout)?)
     }
-}
-
-impl Member {
-    fn endpoint(&self) -> String {
-        format!("127.0.0.1:{}", self.client_port)
-    }
-
-    /// Waits until the member answers that it can read with the consent of a majority.
-    fn await_ready(&self) -> Result<()> {
-        let server = &self.server;
-        let settled = clock::poll(READY_LIMIT, || {
-            let healthy = health::is_good(self.client_port);
-            // Asked last: were the port another server's, ours would have ended by now.
-            match (server.runs(), healthy) {
-                (false, _) => Some(false),
-                (true, true) => Some(true),
-                (true, false) => None,
-            }
-        });
-        let what = match settled {
-            Some(true) => return Ok(()),
-            Some(false) => "etcd has ended",
-            None => "etcd does not become ready",
-        };
-        bail!("{what}; the last that it said:\n{}", server.last_of_log())
-    }
-}
-
-/// The members of a new cluster, none of them started.
-fn members(programs: &Programs, size: usize) -> Result<Vec<Member>> {
-    let mut ports = Vec::new();
-    for _ in 0..size {
-        ports.push((ports::free()?, ports::free()?));
-    }
-    let peers: Vec<_> = (0..)
-        .zip(&ports)
-        .map(|(number, (_, peer_port))| format!("m{number}=http://127.0.0.1:{peer_port}"))
-        .collect();
-    let home = folder::private()?;
-    let mut members = Vec::new();
-    for (number, &(client_port, peer_port)) in (0..).zip(&ports) {
-        let folder = home.join(format!("m{number}"));
-        fs::create_dir(&folder)?;
-        let mut arguments = arguments(&folder, number, client_port, peer_port);
-        arguments.push(format!("--initial-cluster={}", peers.join(",")));
-        arguments.push(format!("--initial-cluster-token={}", home.display()));
-        if programs.can_leave_out_fsync {
-            arguments.push("--unsafe-no-fsync".to_owned());
-        }
-        members.push(Member {
-            client_port,
-            server: Server::new(&folder, &programs.server, &arguments)?,
-        });
-    }
-    Ok(members)
-}
-
-fn arguments(folder: &Path, number: usize, client_port: u16, peer_port: u16) -> Vec<String> {
-    vec![
-        format!("--name=m{number}"),
-        format!("--data-dir={}", folder.join("data").display()),
-        format!("--listen-client-urls=http://127.0.0.1:{client_port}"),
-        format!("--advertise-client-urls=http://127.0.0.1:{client_port}"),
-        format!("--listen-peer-urls=http://127.0.0.1:{peer_port}"),
-        format!("--initial-advertise-peer-urls=http://127.0.0.1:{peer_port}"),
-        "--heartbeat-interval=50".to_owned(),
-        "--election-timeout=500".to_owned(),
-    ]
 }

@@ -6,6 +6,8 @@
 //!
 //! This is tooling for tests in real time. Its calls block, and need no async runtime.
 
+mod acceptor;
+mod certificates;
 mod clock;
 mod etcd;
 mod folder;
@@ -14,6 +16,8 @@ mod ports;
 mod programs;
 mod proxy;
 mod server;
+mod socks;
 
-pub use etcd::Etcd;
+pub use certificates::{Authority, Issued};
+pub use etcd::{Etcd, EtcdBuilder, RestoredAs, Snapshot};
 pub use proxy::{Cut, Direction, Proxy, Trap};

@@ -1,4 +1,4 @@
-//! The distribution's packages of etcd, unpacked below the target folder. Nothing is installed.
+//! Packages of the distribution, unpacked below the target folder. Nothing is installed.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,58 +7,68 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-const PACKAGES: [&str; 2] = ["etcd-server", "etcd-client"];
-const SERVER: &str = "usr/bin/etcd";
-
-/// The server's program out of the packages, which are fetched if that was not done before.
-pub(crate) fn etcd() -> Result<PathBuf> {
-    let home = target_folder().join("test-servers");
-    let unpacked = home.join("etcd");
-    if !unpacked.join(SERVER).is_file() {
-        // Whoever else fetches at the same time has a folder of its own; the first to be done wins.
-        let own = home.join(format!("fetching-{}", std::process::id()));
-        let fetched = fetch(&own, &unpacked);
-        drop(fs::remove_dir_all(&own));
-        fetched?;
-    }
-    let server = unpacked.join(SERVER);
-    ensure!(server.is_file(), "the packages hold no {SERVER}");
-    Ok(server)
+/// Packages that are unpacked together, into a folder of this name.
+pub(crate) struct Bundle {
+    pub(crate) name: &'static str,
+    pub(crate) packages: &'static [&'static str],
+    /// What is wanted of them, below the folder.
+    pub(crate) program: &'static str,
 }
 
-fn fetch(own: &Path, unpacked: &Path) -> Result<()> {
-    let content = own.join("content");
-    for folder in ["content", "lists/partial"] {
-        fs::create_dir_all(own.join(folder))?;
-    }
-    // Not by `eprintln`, which the test harness keeps to itself.
-    writeln!(
-        io::stderr(),
-        "test-servers: no etcd by ETCD_BIN or in PATH; unpacking the packages {} below {}",
-        PACKAGES.join(" and "),
-        unpacked.display()
-    )?;
-    // With the system's lists of packages, and if these are missing or old, with new ones of our own.
-    if download(own, &[]).is_err() {
-        let lists = format!("Dir::State::Lists={}", own.join("lists").display());
-        run(apt(own, &["-o", &lists]).arg("update"))?;
-        download(own, &["-o", &lists])?;
-    }
-    for file in fs::read_dir(own)? {
-        let file = file?.path();
-        if file.extension().is_some_and(|ending| ending == "deb") {
-            run(Command::new("dpkg").arg("-x").args([&file, &content]))?;
+impl Bundle {
+    /// The program out of the packages, which are fetched if that was not done before.
+    pub(crate) fn program(&self) -> Result<PathBuf> {
+        let home = target_folder().join("test-servers");
+        let unpacked = home.join(self.name);
+        let program = unpacked.join(self.program);
+        if !program.is_file() {
+            // Whoever else fetches at the same time has a folder of its own; the first to be done
+            // wins.
+            let own = home.join(format!("fetching-{}-{}", self.name, std::process::id()));
+            let fetched = self.fetch(&own, &unpacked);
+            drop(fs::remove_dir_all(&own));
+            fetched?;
         }
+        ensure!(program.is_file(), "the packages hold no {}", self.program);
+        Ok(program)
     }
-    let renamed = fs::rename(&content, unpacked);
-    if unpacked.join(SERVER).is_file() {
-        return Ok(()); // ours, or that of whoever was first
-    }
-    renamed.context("the unpacked packages cannot be moved")
-}
 
-fn download(folder: &Path, options: &[&str]) -> Result<()> {
-    run(apt(folder, options).arg("download").args(PACKAGES))
+    fn fetch(&self, own: &Path, unpacked: &Path) -> Result<()> {
+        let content = own.join("content");
+        for folder in ["content", "lists/partial"] {
+            fs::create_dir_all(own.join(folder))?;
+        }
+        // Not by `eprintln`, which the test harness keeps to itself.
+        writeln!(
+            io::stderr(),
+            "test-servers: no {} on this system; unpacking the packages {} below {}",
+            self.name,
+            self.packages.join(" and "),
+            unpacked.display()
+        )?;
+        // With the system's lists of packages, and if these are missing or old, with new ones of our
+        // own.
+        if self.download(own, &[]).is_err() {
+            let lists = format!("Dir::State::Lists={}", own.join("lists").display());
+            run(apt(own, &["-o", &lists]).arg("update"))?;
+            self.download(own, &["-o", &lists])?;
+        }
+        for file in fs::read_dir(own)? {
+            let file = file?.path();
+            if file.extension().is_some_and(|ending| ending == "deb") {
+                run(Command::new("dpkg").arg("-x").args([&file, &content]))?;
+            }
+        }
+        let renamed = fs::rename(&content, unpacked);
+        if unpacked.join(self.program).is_file() {
+            return Ok(()); // ours, or that of whoever was first
+        }
+        renamed.context("the unpacked packages cannot be moved")
+    }
+
+    fn download(&self, folder: &Path, options: &[&str]) -> Result<()> {
+        run(apt(folder, options).arg("download").args(self.packages))
+    }
 }
 
 fn apt(folder: &Path, options: &[&str]) -> Command {

@@ -1,20 +1,17 @@
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use crate::acceptor::Acceptor;
 
-use crate::clock;
-use crate::proxy::faults::Faults;
-
+mod control;
 mod faults;
 mod link;
 mod pattern;
 mod trap;
 
+pub(crate) use control::Control;
+pub(crate) use link::run as pass_on;
 pub use trap::{Cut, Trap};
 
 /// A way through the proxy.
@@ -51,30 +48,8 @@ pub enum Direction {
 /// ```
 #[derive(Debug)]
 pub struct Proxy {
-    address: SocketAddr,
     control: Arc<Control>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// What the proxy and its connections share.
-#[derive(Debug)]
-struct Control {
-    server: SocketAddr,
-    faults: Faults,
-    orders: watch::Sender<Order>,
-}
-
-/// What the open connections are told; each says it is followed by those that then exist.
-#[derive(Clone, Copy, Debug)]
-enum Order {
-    /// Nothing has been ordered yet.
-    GoOn,
-    /// Connections that have lost bytes are reset.
-    Heal,
-    /// All connections are reset.
-    Reset,
-    /// All connections are reset, and there will be no more.
-    Stop,
+    acceptor: Acceptor,
 }
 
 impl Proxy {
@@ -86,48 +61,37 @@ impl Proxy {
     /// When `server` is no address, or there is no port to listen on.
     pub fn to(server: &str) -> io::Result<Self> {
         let server = server.parse().map_err(io::Error::other)?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = listener.local_addr()?;
-        listener.set_nonblocking(true)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let control = Arc::new(Control {
-            server,
-            faults: Faults::default(),
-            orders: watch::Sender::new(Order::GoOn),
-        });
+        let control = Arc::new(Control::new(server));
         let shared = Arc::clone(&control);
-        let thread = clock::spawn(move || {
-            // The listener works or nobody connects, which the test notices.
-            drop(runtime.block_on(serve(listener, shared)));
-        });
-        Ok(Self {
-            address,
-            control,
-            thread: Some(thread),
-        })
+        let acceptor = Acceptor::start(move |client| pass_on(client, Arc::clone(&shared)))?;
+        Ok(Self { control, acceptor })
     }
 
     /// Where clients connect to, as `127.0.0.1:2379`.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        self.address.to_string()
+        self.acceptor.address().to_string()
     }
 
     /// Holds up everything that goes this way for so long; zero is not at all. The order stays.
     pub fn delay(&self, direction: Direction, delay: Duration) {
-        self.control.faults.delay(direction, delay);
+        self.control.delay(direction, delay);
     }
 
     /// Makes a black hole of this way: connections stay open, and what is sent disappears.
     pub fn swallow(&self, direction: Direction) {
-        self.control.faults.swallow(direction);
+        self.control.swallow(direction);
+    }
+
+    /// Makes every open connection one that died unnoticed: it stays open, and answers on it
+    /// disappear. New ones work.
+    pub fn mute(&self) {
+        self.control.mute();
     }
 
     /// Resets every open connection, on both sides. New ones are welcome.
     pub fn reset(&self) {
-        self.control.orders.send_replace(Order::Reset);
+        self.control.reset();
     }
 
     /// Cuts the connection of the next request that has these bytes in it. Requests that came before
@@ -137,44 +101,20 @@ impl Proxy {
     ///
     /// When the pattern is empty or longer than a kilobyte.
     pub fn arm(&self, pattern: impl Into<Vec<u8>>, cut: Cut) -> Trap {
-        self.control.faults.arm(pattern.into(), cut)
+        self.control.arm(pattern.into(), cut)
     }
 
     /// Ends delays and black holes and disarms the traps. Connections that have lost bytes are
     /// reset, as what would follow makes no sense without them.
     pub fn heal(&self) {
-        self.control.faults.clear();
-        self.control.orders.send_replace(Order::Heal);
+        self.control.heal();
     }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.control.orders.send_replace(Order::Stop);
-        // A thread that panicked has said so.
-        drop(self.thread.take().map(JoinHandle::join));
+        self.control.stop();
     }
-}
-
-async fn serve(listener: TcpListener, control: Arc<Control>) -> io::Result<()> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    let mut orders = control.orders.subscribe();
-    let mut links = JoinSet::new();
-    loop {
-        tokio::select! {
-            biased;
-            order = orders.wait_for(|order| matches!(order, Order::Stop)) => {
-                drop(order);
-                break;
-            }
-            accepted = listener.accept() => {
-                links.spawn(link::run(accepted?.0, Arc::clone(&control)));
-            }
-            Some(ended) = links.join_next() => drop(ended),
-        }
-    }
-    while links.join_next().await.is_some() {}
-    Ok(())
 }
 
 #[cfg(test)]

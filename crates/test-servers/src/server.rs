@@ -11,6 +11,8 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 /// How many of the last lines of a log an error shows.
 const SHOWN_LINES: usize = 15;
+/// Servers reach each other without what the system goes through to reach the world.
+const PROXY_VARIABLES: [&str; 4] = ["ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
 /// A server with a folder of its own. Dropped, it is killed, and its folder deleted.
 #[derive(Debug)]
@@ -24,8 +26,14 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server that is down. The folder exists, and is the supervisor's from now on.
-    pub(crate) fn new(folder: &Path, program: &Path, arguments: &[String]) -> Result<Self> {
+    /// A server that is down. The folder exists, and is the supervisor's from now on. The variables
+    /// of the environment come on top of those of the test.
+    pub(crate) fn new(
+        folder: &Path,
+        program: &Path,
+        arguments: &[String],
+        environment: Vec<(String, String)>,
+    ) -> Result<Self> {
         let mut command = Command::new(env!("SUPERVISOR"));
         command
             .arg(folder)
@@ -45,6 +53,10 @@ impl Server {
             // Without it, etcd before 3.5 refuses to start on this architecture.
             command.env("ETCD_UNSUPPORTED_ARCH", "arm64");
         }
+        for name in PROXY_VARIABLES {
+            command.env_remove(name).env_remove(name.to_lowercase());
+        }
+        command.envs(environment);
         let mut supervisor = command.spawn().context("the supervisor does not start")?;
         let commands = supervisor.stdin.take();
         let answers = supervisor.stdout.take().context("it has no output")?;
@@ -86,10 +98,36 @@ impl Server {
         self.pid.is_some_and(|pid| test_kill_process(pid).is_ok())
     }
 
+    /// The process, while it is up.
+    pub(crate) const fn pid(&self) -> Option<Pid> {
+        self.pid
+    }
+
+    /// What it may write to.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
         let pid = self.pid.context("the server is down")?;
         kill_process(pid, signal).with_context(|| format!("no process takes {signal:?}"))
+    }
+
+    /// Whether every thread stands still, which comes a little after the signal; where the system
+    /// does not tell, they are taken to.
+    pub(crate) fn stands_still(&self) -> bool {
+        let Some(pid) = self.pid else {
+            return false;
+        };
+        let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+        let states = threads.into_iter().flatten().flatten().map(|thread| {
+            let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            // After the program's name, which is in parentheses.
+            stat.rsplit_once(") ")
+                .map(|(_, rest)| rest.starts_with(['T', 't']))
+        });
+        states.flatten().all(|stopped| stopped)
     }
 
     /// The end of what the server wrote.

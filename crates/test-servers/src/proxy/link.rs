@@ -12,8 +12,9 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::{Notify, watch};
 
 use crate::clock;
+use crate::proxy::control::{Control, Order};
 use crate::proxy::pattern::Window;
-use crate::proxy::{Control, Cut, Direction, Order};
+use crate::proxy::{Cut, Direction};
 
 /// How long the rest of a request may take to follow the piece that sprang a trap.
 const REST_OF_REQUEST: Duration = Duration::from_millis(50);
@@ -46,9 +47,13 @@ enum End {
 }
 
 /// Passes on what is sent, until both sides have closed or a fault ends it.
-pub(super) async fn run(mut client: TcpStream, control: Arc<Control>) {
-    let mut orders = control.orders.subscribe();
-    let Ok(mut server) = TcpStream::connect(control.server).await else {
+pub(crate) async fn run(mut client: TcpStream, control: Arc<Control>) {
+    let mut orders = control.orders();
+    if matches!(*orders.borrow_and_update(), Order::Stop) {
+        reset(client);
+        return;
+    }
+    let Ok(mut server) = TcpStream::connect(control.server()).await else {
         reset(client);
         return;
     };
@@ -66,7 +71,7 @@ pub(super) async fn run(mut client: TcpStream, control: Arc<Control>) {
             reset(client);
             tokio::select! {
                 biased;
-                () = ordered(&mut orders, &link) => reset(server),
+                () = reset_ordered(&mut orders) => reset(server),
                 () = ignore(&mut server) => {}
             }
         }
@@ -118,7 +123,7 @@ async fn read_requests(
     let mut window = Window::default();
     while let Some(piece) = read(&mut from).await? {
         window.push(&piece);
-        match control.faults.spring(&window) {
+        match control.spring(&window) {
             Some(Cut::BeforeRequest) => {
                 link.cut.notify_one();
                 return std::future::pending().await;
@@ -165,7 +170,7 @@ fn forward(
     link: &Link,
     control: &Control,
 ) {
-    let way = control.faults.way(direction);
+    let way = control.way(direction);
     if way.swallows {
         link.torn.store(true, Ordering::SeqCst);
     } else {
@@ -185,8 +190,23 @@ async fn write(mut queue: UnboundedReceiver<Piece>, mut to: WriteHalf<'_>) -> io
 /// Waits until this connection is to be reset from the outside.
 async fn ordered(orders: &mut watch::Receiver<Order>, link: &Link) {
     while orders.changed().await.is_ok() {
-        let heal = matches!(*orders.borrow_and_update(), Order::Heal);
-        if !heal || link.torn.load(Ordering::SeqCst) {
+        match *orders.borrow_and_update() {
+            Order::GoOn => {}
+            Order::Mute => link.mute.store(true, Ordering::SeqCst),
+            Order::Heal => {
+                if link.torn.load(Ordering::SeqCst) || link.mute.load(Ordering::SeqCst) {
+                    return;
+                }
+            }
+            Order::Reset | Order::Stop => return,
+        }
+    }
+}
+
+/// The same once the client has been reset: there is nothing to heal any more.
+async fn reset_ordered(orders: &mut watch::Receiver<Order>) {
+    while orders.changed().await.is_ok() {
+        if matches!(*orders.borrow_and_update(), Order::Reset | Order::Stop) {
             return;
         }
     }

@@ -1,5 +1,5 @@
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 
 use super::*;
 
@@ -193,6 +193,23 @@ fn a_swallowed_answer_leaves_a_connection_on_which_none_comes_any_more() {
         ends.ask("hello?");
     }
     scene.connect().answer("others are answered");
+}
+
+#[test]
+fn what_is_muted_stays_open_without_answers_until_it_is_healed() {
+    let scene = Scene::new();
+    let mut ends = scene.connect();
+    ends.ask("hello");
+    scene.proxy.mute();
+    // The order takes a moment to reach the connection.
+    assert_silent(&mut ends.client);
+    send(&mut ends.server, "welcome");
+    assert_silent(&mut ends.client);
+    ends.ask("hello?");
+    scene.connect().answer("others are answered");
+    scene.proxy.heal();
+    assert_reset(&mut ends.client);
+    assert_reset(&mut ends.server);
 }
 
 #[test]
