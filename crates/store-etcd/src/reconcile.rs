@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use etcd_kv::{KeyValue, MetadataStore, RangeRequest};
 use lock_spi::{
-    AttemptId, FencingToken, Gone, GoneReason, GrantRef, KeepAliveRequest, LockKey, Result,
+    AttemptId, ErrorKind, FencingToken, Gone, GoneReason, GrantRef, KeepAliveRequest, KeyPrefix,
+    LockKey, Result,
 };
 
 use crate::codec::{LockEntry, Name, RevocationValue, Value, revision};
@@ -78,6 +79,14 @@ impl<'a, M: MetadataStore> Reconciliation<'a, M> {
 
     /// What the session's lease holds, as far as it is ours.
     async fn held(&self) -> Result<Vec<Name>> {
+        match self.told_of_lease().await {
+            // A lease is told with all of its keys at once, and a message can carry so many only.
+            Err(error) if error.kind() == ErrorKind::Protocol => self.found_under_lease().await,
+            told => told,
+        }
+    }
+
+    async fn told_of_lease(&self) -> Result<Vec<Name>> {
         let (core, limit) = (self.core, self.session.limit);
         let before = core.seen();
         let asked = core.kv.lease_time_to_live(lease(self.session.id));
@@ -88,6 +97,22 @@ impl<'a, M: MetadataStore> Reconciliation<'a, M> {
         }
         let names = lease.keys.iter().filter_map(|key| core.keys.name(key));
         Ok(names.collect())
+    }
+
+    /// The same, out of all locks and places of the namespace.
+    async fn found_under_lease(&self) -> Result<Vec<Name>> {
+        let core = self.core;
+        let mut names = Vec::new();
+        for family in [core.keys.locks(&KeyPrefix::default()), core.keys.queues()] {
+            let all = RangeRequest {
+                keys_only: true,
+                ..RangeRequest::prefix(family)
+            };
+            let all = core.range(self.session.limit, all).await?.kvs.into_iter();
+            let own = all.filter(|kv| kv.lease == Some(lease(self.session.id)));
+            names.extend(own.filter_map(|kv| core.keys.name(&kv.key)));
+        }
+        Ok(names)
     }
 
     /// The keys whose lock has to be read: those that the lease holds without a clear account, and

@@ -20,6 +20,7 @@ use crate::error::invalid;
 /// | `tls=true` | TLS, as `etcds://` does |
 /// | `ca=PATH` | the authorities to trust, in PEM; the system's unless given |
 /// | `cert=PATH`, `key=PATH` | the client's own certificate and key, in PEM |
+/// | `ping=SECONDS` | how often a connection in use is asked for a sign of life; 10 unless given, 6 at least |
 /// | `allow_unsafe_version=true` | servers 3.5.0 to 3.5.6 are put up with, which can lose data |
 ///
 /// `Debug` shows no password.
@@ -41,6 +42,8 @@ pub struct ClientConfig {
     pub(super) tls: Option<Tls>,
     pub(super) allow_unsafe_version: bool,
     pub(super) request_timeout: Duration,
+    pub(super) ping_period: Duration,
+    pub(super) watch_silence: Duration,
 }
 
 /// Who the client is to the cluster; both or neither when it connects.
@@ -55,14 +58,26 @@ impl ClientConfig {
     pub const USER_VARIABLE: &'static str = "FENCELOCK_ETCD_USER";
     /// The variable of the environment that has the password.
     pub const PASSWORD_VARIABLE: &'static str = "FENCELOCK_ETCD_PASSWORD";
+    pub(super) const PING_PERIOD: Duration = Duration::from_secs(10);
+    /// Servers end connections that are pinged more often than every five seconds.
+    pub(super) const LEAST_PING_PERIOD: Duration = Duration::from_secs(6);
     /// Half of it has to do for one member where another can be asked.
     pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+    pub(super) const WATCH_SILENCE: Duration = Duration::from_secs(10);
 
     /// How long one call may take, with all members that are asked; 1 s unless set. Keep it below a
     /// third of the shortest ttl in use.
     #[must_use]
     pub fn with_request_timeout(mut self, limit: Duration) -> Self {
         self.request_timeout = limit;
+        self
+    }
+
+    /// After how long a silence a watch is asked for a sign of life; 10 s unless set. It is given up
+    /// when it gives none for as long again.
+    #[must_use]
+    pub fn with_watch_silence(mut self, silence: Duration) -> Self {
+        self.watch_silence = silence;
         self
     }
 

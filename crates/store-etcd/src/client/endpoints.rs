@@ -7,11 +7,12 @@ use std::time::Duration;
 use etcd_kv::{Applied, KvError, KvErrorKind};
 use futures_util::future::join_all;
 use lock_spi::{Elapsed, Instant, Result, Runtime};
-use tokio::sync::OnceCell;
 
 use super::config::ClientConfig;
 use super::errors;
 use super::member::{Connector, Member};
+use super::slot::{Cell, Slot};
+use super::tls;
 
 /// For the first connections there is more time: passwords are slow to check on purpose.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -31,7 +32,7 @@ pub(super) struct Endpoints {
 
 struct Endpoint {
     host: String,
-    member: OnceCell<Member>,
+    slot: Slot<Member>,
 }
 
 /// What becomes of a call that nobody answered.
@@ -49,7 +50,7 @@ impl Endpoints {
     pub(super) fn new(config: &ClientConfig, runtime: Arc<dyn Runtime>) -> Result<Self> {
         let all = config.hosts.iter().map(|host| Endpoint {
             host: host.clone(),
-            member: OnceCell::new(),
+            slot: Slot::default(),
         });
         let all: Vec<_> = all.collect();
         // Not every client begins with the same one.
@@ -67,13 +68,16 @@ impl Endpoints {
     /// that must not be used.
     pub(super) async fn connect(&self) -> Result<(), KvError> {
         let until = self.runtime.now() + self.limit.max(CONNECT_LIMIT);
-        let members = self.all.iter().map(|endpoint| self.member(endpoint, until));
+        let members = self.all.iter().map(|endpoint| async move {
+            let cell = endpoint.slot.cell(self.runtime.now(), self.limit);
+            self.member(endpoint, &cell, until).await.map(drop)
+        });
         let mut reached = false;
         let mut failed = None;
         for member in join_all(members).await {
             match member {
                 Ok(_) => reached = true,
-                Err(error) if is_for_another(&error) => failed = Some(error),
+                Err(error) if is_for_another(&error) => failed = Some(heavier(failed, error)),
                 Err(error) => return Err(error),
             }
         }
@@ -87,7 +91,7 @@ impl Endpoints {
     pub(super) async fn call<T, F, A>(&self, kind: Call, call: F) -> Result<T, KvError>
     where
         T: Send,
-        F: Fn(Member) -> A + Send + Sync,
+        F: Fn(&Member) -> A + Send + Sync,
         A: Future<Output = Result<T, etcd_client::Error>> + Send,
     {
         let until = self.runtime.now() + self.limit;
@@ -102,6 +106,8 @@ impl Endpoints {
             let mut turn = Turn {
                 endpoints: self,
                 index,
+                cell: self.all[index].slot.cell(now, self.limit),
+                began: now,
                 answered: false,
             };
             let until = match kind {
@@ -109,11 +115,10 @@ impl Endpoints {
                 Call::Read | Call::Renewal if self.all.len() > 1 => until.min(now + self.limit / 2),
                 _ => until,
             };
-            match self.ask(&self.all[index], kind, until, &call).await {
+            match self.ask(&turn, kind, until, &call).await {
                 Err(error) if is_for_another(&error) => {
                     let goes_on = kind != Call::Write || error.applied() == Applied::No;
-                    let told = failed.take().into_iter().chain([error]);
-                    failed = told.max_by_key(weight);
+                    failed = Some(heavier(failed, error));
                     if !goes_on {
                         break;
                     }
@@ -129,20 +134,21 @@ impl Endpoints {
 
     async fn ask<T, F, A>(
         &self,
-        endpoint: &Endpoint,
+        turn: &Turn<'_>,
         kind: Call,
         until: Instant,
         call: &F,
     ) -> Result<T, KvError>
     where
         T: Send,
-        F: Fn(Member) -> A + Send + Sync,
+        F: Fn(&Member) -> A + Send + Sync,
         A: Future<Output = Result<T, etcd_client::Error>> + Send,
     {
-        let connected_by = until.min(self.runtime.now() + self.limit / 2);
-        let member = self.member(endpoint, connected_by).await?;
+        let connected_by = until.min(turn.began + self.limit / 2);
+        let endpoint = &self.all[turn.index];
+        let member = self.member(endpoint, &turn.cell, connected_by).await?;
         // Boxed: calls of gRPC are large, and so would be every future around them.
-        let send = || Box::pin(call(member.clone()));
+        let send = || Box::pin(call(member));
         let answer = async {
             match send().await {
                 Err(error) if errors::wants_new_token(&error) => {
@@ -159,11 +165,19 @@ impl Endpoints {
     }
 
     /// The member, connected to when it is first asked. Nothing is applied by that.
-    async fn member(&self, endpoint: &Endpoint, until: Instant) -> Result<Member, KvError> {
-        let Endpoint { host, member } = endpoint;
-        let connected = member.get_or_try_init(|| Box::pin(self.connector.connect(host)));
+    async fn member<'c>(
+        &self,
+        endpoint: &Endpoint,
+        cell: &'c Cell<Member>,
+        until: Instant,
+    ) -> Result<&'c Member, KvError> {
+        if let Some(member) = cell.get() {
+            return Ok(member);
+        }
+        let connect = || Box::pin(self.connector.connect(&endpoint.host));
+        let connected = cell.get_or_try_init(connect);
         match self.within(until, connected).await {
-            Ok(Ok(member)) => Ok(member.clone()),
+            Ok(Ok(member)) => Ok(member),
             Ok(Err(error)) => Err(judged(Call::Read, error)),
             Err(Elapsed) => Err(silent(Call::Read)),
         }
@@ -188,18 +202,27 @@ impl fmt::Debug for Endpoints {
 
 /// Whether another member may do better.
 fn is_for_another(error: &KvError) -> bool {
-    matches!(
-        error.kind(),
-        KvErrorKind::NoLeader | KvErrorKind::Unavailable
-    )
+    match error.kind() {
+        KvErrorKind::NoLeader | KvErrorKind::Unavailable => true,
+        _ => tls::is_refusal(error),
+    }
+}
+
+fn heavier(told: Option<KvError>, error: KvError) -> KvError {
+    match told {
+        Some(told) if weight(&told) > weight(&error) => told,
+        _ => error,
+    }
 }
 
 /// Of the errors of one call, the heaviest is told: what may have been applied stays so, whatever
-/// another member says, and one without a leader says more than one that is down.
-fn weight(error: &KvError) -> (bool, bool) {
+/// another member says; one without a leader says more than one that is down, and that more than one
+/// that is refused for good.
+fn weight(error: &KvError) -> (bool, bool, bool) {
     (
         error.applied() == Applied::Unknown,
         error.kind() == KvErrorKind::NoLeader,
+        !tls::is_refusal(error),
     )
 }
 
@@ -219,17 +242,26 @@ fn silent(kind: Call) -> KvError {
     )
 }
 
-/// One member being asked. Dropped without an answer, another one is preferred from then on.
+/// One member being asked. Dropped without an answer, another one is preferred from then on, and
+/// unless that was soon, its connections are in doubt.
 struct Turn<'a> {
     endpoints: &'a Endpoints,
     index: usize,
+    cell: Cell<Member>,
+    began: Instant,
     answered: bool,
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
+        let now = self.endpoints.runtime.now();
+        let slot = &self.endpoints.all[self.index].slot;
         if self.answered {
+            slot.heard(&self.cell, now);
             return;
+        }
+        if now.saturating_since(self.began) >= self.endpoints.limit / 4 {
+            slot.silent(&self.cell, self.began);
         }
         let next = (self.index + 1) % self.endpoints.all.len();
         let preferred = &self.endpoints.preferred;
@@ -242,5 +274,36 @@ impl Drop for Turn<'_> {
             let host = &self.endpoints.all[self.index].host;
             tracing::debug!(host, "a member of etcd did not answer");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_errors_the_one_that_leaves_most_open_is_told() {
+        let error = |kind, applied| KvError::new(kind, applied, "planted");
+        let expired = rustls::CertificateError::Expired;
+        let refused = error(KvErrorKind::Denied, Applied::No)
+            .with_source(rustls::Error::InvalidCertificate(expired));
+        assert!(is_for_another(&refused));
+        assert!(!is_for_another(&error(KvErrorKind::Denied, Applied::No)));
+        let down = error(KvErrorKind::Unavailable, Applied::No);
+        let leaderless = error(KvErrorKind::NoLeader, Applied::No);
+        let open = error(KvErrorKind::Unavailable, Applied::Unknown);
+        let mut told = None;
+        for (error, kind, applied) in [
+            (refused, KvErrorKind::Denied, Applied::No),
+            (down, KvErrorKind::Unavailable, Applied::No),
+            (leaderless, KvErrorKind::NoLeader, Applied::No),
+            (open, KvErrorKind::Unavailable, Applied::Unknown),
+        ] {
+            let heaviest = heavier(told, error);
+            assert_eq!((heaviest.kind(), heaviest.applied()), (kind, applied));
+            told = Some(heaviest);
+        }
+        let late = error(KvErrorKind::NoLeader, Applied::No);
+        assert_eq!(heavier(told, late).applied(), Applied::Unknown);
     }
 }

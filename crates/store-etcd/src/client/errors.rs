@@ -9,6 +9,8 @@ use etcd_client::Error;
 use etcd_kv::{Applied, KvError, KvErrorKind};
 use tonic::{Code, ConnectError, Status};
 
+use super::tls;
+
 /// One definite answer: an error with this code, and these words in its message.
 struct Row(Code, &'static str, KvErrorKind, Applied);
 
@@ -50,6 +52,7 @@ const DEFINITE: &[Row] = {
         Row(Code::InvalidArgument, "etcdserver: duplicate key given in txn request", Kind::InvalidArgument, No),
         Row(Code::InvalidArgument, "etcdserver: too many operations in txn request", Kind::InvalidArgument, No),
         Row(Code::InvalidArgument, "etcdserver: request is too large", Kind::InvalidArgument, No),
+        Row(Code::InvalidArgument, "etcdserver: mvcc: watcher range is empty", Kind::InvalidArgument, No),
         Row(Code::ResourceExhausted, "grpc: received message larger than max", Kind::InvalidArgument, No),
         Row(Code::OutOfRange, "decoded message length too large", Kind::Protocol, Unknown),
         Row(Code::DataLoss, "etcdserver: corrupt cluster", Kind::Protocol, Unknown),
@@ -58,16 +61,30 @@ const DEFINITE: &[Row] = {
 
 /// What an error of the client means.
 pub(super) fn from_client(error: Error) -> KvError {
+    if let Error::GRpcStatus(status) = &error
+        && let Some(refusal) = tls::refusal(status)
+    {
+        return refusal;
+    }
     let (kind, applied) = match &error {
         Error::GRpcStatus(status) if was_never_sent(status) => {
             (KvErrorKind::Unavailable, Applied::No)
         }
         Error::GRpcStatus(status) => classify(status.code(), status.message()),
-        Error::InvalidArgs(_) | Error::InvalidUri(_) => (KvErrorKind::InvalidArgument, Applied::No),
+        // Of transport when a connection is prepared: certificates that will not do.
+        Error::InvalidArgs(_) | Error::InvalidUri(_) | Error::TransportError(_) => {
+            (KvErrorKind::InvalidArgument, Applied::No)
+        }
         _ => INDEFINITE,
     };
     let message = match &error {
+        Error::GRpcStatus(status) if tls::was_cut_short(status) => format!(
+            "the server hung up in the handshake of TLS, which it may not speak: {}",
+            status.message()
+        ),
         Error::GRpcStatus(status) => status.message().to_owned(),
+        // It says no more than that it is one.
+        Error::TransportError(error) => root_cause(error).to_string(),
         other => other.to_string(),
     };
     KvError::new(kind, applied, message).with_source(error)
@@ -91,6 +108,13 @@ fn classify(code: Code, message: &str) -> (KvErrorKind, Applied) {
 /// Reasons come with the prefix of the server or without it.
 fn says(reason: &str, words: &str) -> bool {
     reason.contains(words.strip_prefix("etcdserver: ").unwrap_or(words))
+}
+
+fn root_cause<'a>(mut error: &'a (dyn std::error::Error + 'static)) -> &'a dyn std::error::Error {
+    while let Some(cause) = error.source() {
+        error = cause;
+    }
+    error
 }
 
 /// Whether there was no connection to send it on.
@@ -234,6 +258,8 @@ mod tests {
         for words in ["etcdserver: permission denied", "permission denied"] {
             assert_eq!(from_reason(words).kind(), KvErrorKind::Denied, "{words}");
         }
+        let empty = from_reason("mvcc: watcher range is empty");
+        assert_eq!(empty.kind(), KvErrorKind::InvalidArgument);
         let leaderless = from_reason("etcdserver: no leader");
         assert_eq!(leaderless.kind(), KvErrorKind::NoLeader);
         assert_eq!(from_reason("").kind(), KvErrorKind::Unavailable);

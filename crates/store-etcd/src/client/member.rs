@@ -1,74 +1,110 @@
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use etcd_client::{Client, ConnectOptions, Error, KvClient, LeaseClient, TlsOptions, WatchClient};
-use etcd_kv::{Consistency, KvError, KvErrorKind};
+use etcd_kv::{Applied, Consistency, KvError, KvErrorKind};
 use lock_spi::Result;
 
 use super::config::ClientConfig;
 use super::errors;
+use super::handshake::Handshake;
 use super::keep_alive::KeepAlives;
-use super::tls::Tls;
+use super::tls::{self, Tls};
 use super::version;
 
-/// Servers bear no pings that come more often than every five seconds, and none at all on a
-/// connection that nobody uses.
-const PING_EVERY: Duration = Duration::from_secs(10);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// etcd sends answers of any size; gRPC refuses more than 4 MiB unless told otherwise.
 const MAX_ANSWER: usize = 64 << 20;
 
 /// One member of the cluster, connected to.
-#[derive(Clone)]
 pub(super) struct Member {
     /// Refused at once where nobody leads: for all that decides something.
     leading: Client,
     /// For what this member can answer by itself.
     alone: Client,
+    /// For keys, of the one and the other: each call takes a copy, and the whole clients are dear.
+    leading_kv: KvClient,
+    alone_kv: KvClient,
     pub(super) keep_alives: Arc<KeepAlives>,
 }
 
 /// How to connect to a member.
 pub(super) struct Connector {
     options: ConnectOptions,
-    scheme: &'static str,
+    /// Over TLS, and otherwise in plain text.
+    handshake: Option<Handshake>,
     allow_unsafe_version: bool,
 }
 
 impl Connector {
     /// Reads the certificates.
     pub(super) fn new(config: &ClientConfig) -> Result<Self> {
-        let tls = config.tls.as_ref().map(Tls::load).transpose()?;
+        let tls = config.tls.as_ref();
         Ok(Self {
-            scheme: if tls.is_some() { "https" } else { "http" },
-            options: options(config, tls)?,
+            options: options(config, tls.map(Tls::load).transpose()?)?,
+            handshake: tls.map(Handshake::new).transpose()?,
             allow_unsafe_version: config.allow_unsafe_version,
         })
     }
 
     /// Connects to a member, after a look at its version.
     pub(super) async fn connect(&self, host: &str) -> Result<Member, KvError> {
-        let address = format!("{}://{host}", self.scheme);
+        match (self.try_connect(host).await, &self.handshake) {
+            (Err(error), Some(handshake)) if was_cut_off(&error) => {
+                Err(handshake.verdict(host).await.unwrap_or(error))
+            }
+            (Err(error), None) if was_cut_off(&error) => Err(speaks_tls_alone(error)),
+            (connected, _) => connected,
+        }
+    }
+
+    async fn try_connect(&self, host: &str) -> Result<Member, KvError> {
+        let scheme = match self.handshake {
+            Some(_) => "https",
+            None => "http",
+        };
+        let address = format!("{scheme}://{host}");
         let connect = async |require_leader| {
             let options = self.options.clone().with_require_leader(require_leader);
             Client::connect([&address], Some(options)).await
         };
         let alone = connect(false).await.map_err(errors::from_client)?;
+        let version = version_of(&alone).await?;
         if !self.allow_unsafe_version {
-            check_version(&alone).await?;
+            version.map_or(Ok(()), |version| version::check(&version))?;
         }
+        let leading = connect(true).await.map_err(errors::from_client)?;
+        let kv = |client: &Client| client.kv_client().max_decoding_message_size(MAX_ANSWER);
         Ok(Member {
-            leading: connect(true).await.map_err(errors::from_client)?,
+            leading_kv: kv(&leading),
+            alone_kv: kv(&alone),
+            leading,
             alone,
             keep_alives: Arc::default(),
         })
     }
 }
 
+/// Whether there was a connection, and it ended before the first answer.
+fn was_cut_off(error: &KvError) -> bool {
+    let open = (error.kind(), error.applied()) == (KvErrorKind::Unavailable, Applied::Unknown);
+    let client = error.source().and_then(|source| source.downcast_ref());
+    // What a server says has no cause.
+    open && matches!(client, Some(Error::GRpcStatus(status)) if status.source().is_some())
+}
+
+/// So it looks to those who do not speak TLS; but for servers that go down too.
+fn speaks_tls_alone(error: KvError) -> KvError {
+    let message = "the server hung up before it answered; it may speak TLS alone";
+    KvError::new(error.kind(), error.applied(), message).with_source(error)
+}
+
 fn options(config: &ClientConfig, tls: Option<TlsOptions>) -> Result<ConnectOptions> {
     let mut options = ConnectOptions::new()
-        .with_keep_alive(PING_EVERY, PING_TIMEOUT)
+        .with_keep_alive(config.ping_period, PING_TIMEOUT)
+        // Servers bear no pings on a connection that nobody uses.
         .with_keep_alive_while_idle(false)
         // Then there is time left for another member, and it is known that nothing was sent.
         .with_connect_timeout(config.request_timeout / 2)
@@ -82,12 +118,13 @@ fn options(config: &ClientConfig, tls: Option<TlsOptions>) -> Result<ConnectOpti
     Ok(options)
 }
 
-async fn check_version(client: &Client) -> Result<(), KvError> {
+/// The server's version, unless it is not for everybody to know: those that are looked for tell it to
+/// all who ask.
+async fn version_of(client: &Client) -> Result<Option<String>, KvError> {
     let status = client.maintenance_client().status().await;
     match status.map_err(errors::from_client) {
-        Ok(status) => version::check(status.version()),
-        // The versions that are looked for tell everybody.
-        Err(error) if error.kind() == KvErrorKind::Denied => Ok(()),
+        Ok(status) => Ok(Some(status.version().to_owned())),
+        Err(error) if error.kind() == KvErrorKind::Denied && !tls::is_refusal(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -95,11 +132,10 @@ async fn check_version(client: &Client) -> Result<(), KvError> {
 impl Member {
     /// For keys; only serializable reads are answered by this member alone.
     pub(super) fn kv(&self, consistency: Consistency) -> KvClient {
-        let client = match consistency {
-            Consistency::Linearizable => &self.leading,
-            Consistency::Serializable => &self.alone,
-        };
-        client.kv_client().max_decoding_message_size(MAX_ANSWER)
+        match consistency {
+            Consistency::Linearizable => self.leading_kv.clone(),
+            Consistency::Serializable => self.alone_kv.clone(),
+        }
     }
 
     pub(super) fn lease(&self) -> LeaseClient {

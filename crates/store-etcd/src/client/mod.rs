@@ -1,16 +1,20 @@
 //! The way to a real cluster: [`EtcdClient`], a `MetadataStore` over the crate etcd-client.
 //!
 //! `config` and `url` say where the cluster is, `member` connects to one member of it, `endpoints`
-//! decides which member is asked and how long, `requests` and `responses` translate, `errors` has
-//! the table of what may have been applied, `keep_alive` and `watch` keep the streams.
+//! decides which member is asked and how long, `slot` when to connect anew, `requests` and
+//! `responses` translate, `errors` has the table of what may have been applied, `keep_alive` and
+//! `watch` keep the streams; `tls` and `handshake` tell certificates that do not fit from servers
+//! that do not answer.
 
 mod config;
 mod endpoints;
 mod errors;
+mod handshake;
 mod keep_alive;
 mod member;
 mod requests;
 mod responses;
+mod slot;
 mod store;
 mod tls;
 mod url;

@@ -26,6 +26,8 @@ use crate::error::from_kv;
 ///   asked elsewhere, and so is everything else that provably was not sent or not applied.
 /// - **Leaders.** A member without a leader refuses at once. Serializable reads alone are answered
 ///   by it.
+/// - **Connections** on which nothing is answered any more, though new ones would work, are replaced
+///   after one time limit of silence.
 /// - **Watches** end with an error when their connection breaks or gives no sign of life. Whoever
 ///   needs one makes a new one, which goes to a member that answers.
 ///
@@ -48,6 +50,7 @@ use crate::error::from_kv;
 pub struct EtcdClient {
     endpoints: Arc<Endpoints>,
     runtime: Arc<dyn Runtime>,
+    watch_silence: Duration,
 }
 
 impl EtcdClient {
@@ -59,8 +62,10 @@ impl EtcdClient {
     ///
     /// - `InvalidRequest` for a certificate that cannot be read, and a user without a password.
     /// - `Incompatible` for the servers 3.5.0 to 3.5.6, unless they are allowed.
-    /// - `Denied` when the cluster refuses user and password.
-    /// - `Unavailable` when no member can be reached.
+    /// - `Denied` when the cluster refuses user and password, and when no member can be reached
+    ///   because certificates do not fit: theirs, or this client's.
+    /// - `Unavailable` when no member can be reached. So is it told when one side speaks TLS and the
+    ///   other does not, which looks as if the server were going down.
     ///
     /// # Cancel safety
     ///
@@ -71,6 +76,7 @@ impl EtcdClient {
         Ok(Self {
             endpoints: Arc::new(endpoints),
             runtime,
+            watch_silence: config.watch_silence,
         })
     }
 }
@@ -94,7 +100,8 @@ impl MetadataStore for EtcdClient {
         let (key, options) = requests::get(request);
         let answer = self.endpoints.call(Call::Read, |member| {
             let (key, options) = (key.clone(), options.clone());
-            async move { member.kv(consistency).get(key, Some(options)).await }
+            let mut client = member.kv(consistency);
+            async move { client.get(key, Some(options)).await }
         });
         responses::range(answer.await?.0)
     }
@@ -103,12 +110,8 @@ impl MetadataStore for EtcdClient {
         let (key, value, options) = requests::put(request);
         let answer = self.endpoints.call(Call::Write, |member| {
             let (key, value, options) = (key.clone(), value.clone(), options.clone());
-            async move {
-                member
-                    .kv(Consistency::Linearizable)
-                    .put(key, value, Some(options))
-                    .await
-            }
+            let mut client = member.kv(Consistency::Linearizable);
+            async move { client.put(key, value, Some(options)).await }
         });
         responses::put(answer.await?.0)
     }
@@ -117,12 +120,8 @@ impl MetadataStore for EtcdClient {
         let (key, options) = requests::delete(request);
         let answer = self.endpoints.call(Call::Write, |member| {
             let (key, options) = (key.clone(), options.clone());
-            async move {
-                member
-                    .kv(Consistency::Linearizable)
-                    .delete(key, Some(options))
-                    .await
-            }
+            let mut client = member.kv(Consistency::Linearizable);
+            async move { client.delete(key, Some(options)).await }
         });
         responses::delete(answer.await?.0)
     }
@@ -139,23 +138,25 @@ impl MetadataStore for EtcdClient {
         let txn = requests::txn(txn);
         let answer = self.endpoints.call(kind, |member| {
             let txn = txn.clone();
-            async move { member.kv(consistency).txn(txn).await }
+            let mut client = member.kv(consistency);
+            async move { client.txn(txn).await }
         });
         responses::txn(answer.await?.0)
     }
 
     async fn lease_grant(&self, id: LeaseId, ttl: i64) -> Result<LeaseGrant, KvError> {
-        let answer = self.endpoints.call(Call::Write, |member| async move {
+        let answer = self.endpoints.call(Call::Write, |member| {
+            let mut client = member.lease();
             let options = LeaseGrantOptions::new().with_id(id.0);
-            member.lease().grant(ttl, Some(options)).await
+            async move { client.grant(ttl, Some(options)).await }
         });
         responses::lease_grant(answer.await?.0)
     }
 
     async fn lease_keep_alive_once(&self, id: LeaseId) -> Result<KeepAliveResponse, KvError> {
-        let answer = self.endpoints.call(Call::Renewal, |member| async move {
-            let client = member.lease();
-            member.keep_alives.renew(client, id.0).await
+        let answer = self.endpoints.call(Call::Renewal, |member| {
+            let (client, streams) = (member.lease(), Arc::clone(&member.keep_alives));
+            async move { streams.renew(client, id.0).await }
         });
         match answer.await? {
             Some(answer) => responses::keep_alive(answer),
@@ -184,34 +185,36 @@ impl MetadataStore for EtcdClient {
     }
 
     async fn lease_time_to_live(&self, id: LeaseId) -> Result<TimeToLive, KvError> {
-        let answer = self.endpoints.call(Call::Read, |member| async move {
+        let answer = self.endpoints.call(Call::Read, |member| {
+            let mut client = member.lease();
             let options = LeaseTimeToLiveOptions::new().with_keys();
-            member.lease().time_to_live(id.0, Some(options)).await
+            async move { client.time_to_live(id.0, Some(options)).await }
         });
         responses::time_to_live(answer.await?.0)
     }
 
     async fn lease_revoke(&self, id: LeaseId) -> Result<(), KvError> {
-        let answer = self.endpoints.call(Call::Write, |member| async move {
-            member.lease().revoke(id.0).await
+        let answer = self.endpoints.call(Call::Write, |member| {
+            let mut client = member.lease();
+            async move { client.revoke(id.0).await }
         });
         answer.await.map(drop)
     }
 
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream, KvError> {
         let begun = self.endpoints.call(Call::Read, |member| {
-            let request = request.clone();
-            async move { watch::begin(member.watch(), request).await }
+            let (client, request) = (member.watch(), request.clone());
+            async move { watch::begin(client, request).await }
         });
-        begun.await?.into_stream(Arc::clone(&self.runtime))
+        let runtime = Arc::clone(&self.runtime);
+        begun.await?.into_stream(runtime, self.watch_silence)
     }
 
     async fn compact(&self, revision: i64) -> Result<(), KvError> {
-        let answer = self.endpoints.call(Call::Write, |member| async move {
-            member
-                .kv(Consistency::Linearizable)
-                .compact(revision, Some(CompactionOptions::new()))
-                .await
+        let answer = self.endpoints.call(Call::Write, |member| {
+            let mut client = member.kv(Consistency::Linearizable);
+            let options = CompactionOptions::new();
+            async move { client.compact(revision, Some(options)).await }
         });
         answer.await.map(drop)
     }

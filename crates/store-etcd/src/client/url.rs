@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use lock_spi::{Effect, Error, ErrorKind, Result};
 use percent_encoding::percent_decode_str;
@@ -39,6 +40,8 @@ impl FromStr for ClientConfig {
             tls: parameters.tls(secure)?,
             allow_unsafe_version: parameters.allow_unsafe_version,
             request_timeout: Self::REQUEST_TIMEOUT,
+            ping_period: parameters.ping_period.unwrap_or(Self::PING_PERIOD),
+            watch_silence: Self::WATCH_SILENCE,
         })
     }
 }
@@ -85,6 +88,7 @@ struct Parameters {
     cert: Option<PathBuf>,
     key: Option<PathBuf>,
     allow_unsafe_version: bool,
+    ping_period: Option<Duration>,
 }
 
 impl Parameters {
@@ -98,10 +102,11 @@ impl Parameters {
                 "cert" => parameters.cert = Some(path(name, value)?),
                 "key" => parameters.key = Some(path(name, value)?),
                 "allow_unsafe_version" => parameters.allow_unsafe_version = switch(name, value)?,
+                "ping" => parameters.ping_period = Some(ping_period(name, value)?),
                 _ => {
                     return Err(refused(format!(
-                        "parameter {name:?} is unknown to etcd; there are tls, ca, cert, key and \
-                         allow_unsafe_version"
+                        "parameter {name:?} is unknown to etcd; there are tls, ca, cert, key, ping \
+                         and allow_unsafe_version"
                     )));
                 }
             }
@@ -132,6 +137,21 @@ impl Parameters {
 fn switch(name: &str, value: &str) -> Result<bool> {
     let parsed = value.parse();
     parsed.map_err(|_| refused(format!("{name}={value:?} is neither true nor false")))
+}
+
+fn ping_period(name: &str, value: &str) -> Result<Duration> {
+    let period = value.parse().map(Duration::from_secs);
+    let period =
+        period.map_err(|_| refused(format!("{name}={value:?} is no number of seconds")))?;
+    let least = ClientConfig::LEAST_PING_PERIOD;
+    if period < least {
+        return Err(refused(format!(
+            "{name}={value} is too often: etcd ends connections that are pinged more often than \
+             every 5 seconds; {} or more will do",
+            least.as_secs()
+        )));
+    }
+    Ok(period)
 }
 
 fn path(name: &str, value: &str) -> Result<PathBuf> {
@@ -183,6 +203,13 @@ mod tests {
     }
 
     #[test]
+    fn pings_come_as_often_as_asked_for_and_servers_bear() {
+        let period = |url| parsed(url).ping_period;
+        assert_eq!(period("etcd://h"), Duration::from_secs(10));
+        assert_eq!(period("etcd://h?ping=6"), Duration::from_secs(6));
+    }
+
+    #[test]
     fn what_cannot_be_understood_is_refused_and_shows_no_password() {
         for (url, words) in [
             ("http://h", "begins with etcd://"),
@@ -201,6 +228,8 @@ mod tests {
             ("etcds://h?ca=", "ca names no file"),
             ("etcds://h?cert=/c", "cert and key go together"),
             ("etcd://h?ca=/c", "are for etcds://"),
+            ("etcd://h?ping=soon", "ping=\"soon\" is no number"),
+            ("etcd://h?ping=5", "ping=5 is too often"),
         ] {
             let error = url.parse::<ClientConfig>().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{url}");

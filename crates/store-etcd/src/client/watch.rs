@@ -12,10 +12,6 @@ use tokio::sync::mpsc;
 
 use super::{errors, requests, responses};
 
-/// A watch that is silent for so long is asked for a sign of life, and given up when it gives none
-/// for as long again.
-const SILENCE: Duration = Duration::from_secs(10);
-
 /// A watch that the server has begun, and what it said to that.
 pub(super) struct Begun {
     stream: etcd_client::WatchStream,
@@ -36,14 +32,20 @@ pub(super) async fn begin(mut client: WatchClient, request: WatchRequest) -> Res
 
 impl Begun {
     /// The events, drained by a task of their own: whoever reads them slowly holds up no other
-    /// stream of the connection.
-    pub(super) fn into_stream(self, runtime: Arc<dyn Runtime>) -> Result<WatchStream, KvError> {
+    /// stream of the connection. A watch that is silent for so long is asked for a sign of life, and
+    /// given up when it gives none for as long again.
+    pub(super) fn into_stream(
+        self,
+        runtime: Arc<dyn Runtime>,
+        silence: Duration,
+    ) -> Result<WatchStream, KvError> {
         let mut parts = Parts::default();
         // Nothing comes with the beginning but the refusal.
         parts.take_in(self.first)?;
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let drain = Drain {
             runtime: Arc::clone(&runtime),
+            silence,
             stream: self.stream,
             parts,
             events: sender,
@@ -56,6 +58,7 @@ impl Begun {
 
 struct Drain {
     runtime: Arc<dyn Runtime>,
+    silence: Duration,
     stream: etcd_client::WatchStream,
     parts: Parts,
     events: mpsc::UnboundedSender<Result<WatchResponse, KvError>>,
@@ -73,7 +76,7 @@ impl Drain {
     async fn forward(&mut self) -> Result<(), KvError> {
         let mut asked = false;
         loop {
-            let silence = self.runtime.sleep(SILENCE);
+            let silence = self.runtime.sleep(self.silence);
             tokio::select! {
                 biased;
                 () = self.events.closed() => return Ok(()),
