@@ -60,9 +60,13 @@ impl Record {
         self.note(&call, answer);
     }
 
-    /// Without the headers inside of the answer: the client repeats the one of the whole.
     async fn txn(&mut self, txn: Txn) {
         let call = format!("{txn:?}");
+        self.txn_of(&call, txn).await;
+    }
+
+    /// Without the headers inside of the answer: the client repeats the one of the whole.
+    async fn txn_of(&mut self, call: &str, txn: Txn) {
         let mut answer = self.store.txn(txn).await;
         for response in answer.iter_mut().flat_map(|txn| &mut txn.responses) {
             *match response {
@@ -71,7 +75,7 @@ impl Record {
                 OpResponse::Range(answer) => &mut answer.header,
             } = Header::default();
         }
-        self.note(&call, answer);
+        self.note(call, answer);
     }
 
     async fn compact(&mut self, revision: i64) {
@@ -106,6 +110,15 @@ impl Record {
     /// Reads the present state of everything.
     async fn all(&mut self) {
         self.range(RangeRequest::prefix("")).await;
+    }
+
+    /// The same without the values.
+    async fn all_names(&mut self) {
+        self.range(RangeRequest {
+            keys_only: true,
+            ..RangeRequest::prefix("")
+        })
+        .await;
     }
 
     async fn watch(&mut self, range: KeyRange, start: Option<i64>) -> WatchStream {
@@ -294,6 +307,10 @@ fn in_transactions() {
             vec![delete(KeyRange::key("a")), put("a")],
             vec![delete(KeyRange::key("a")), delete(all())],
             vec![delete(KeyRange::key("none")), put("d")],
+            // A real server does not see that these meet.
+            vec![put("ab"), delete(all())],
+            vec![delete(all()), put("ab")],
+            vec![delete(all()), put("ab"), delete(all()), put("b")],
             vec![delete(KeyRange::key("none"))],
             vec![put("e"), leased("f", Lease::Attached(OTHER)).into()],
             vec![leased("none", Lease::Kept).into()],
@@ -307,6 +324,34 @@ fn in_transactions() {
             record.txn(Txn::default().then(puts)).await;
         }
         record.all().await;
+    });
+}
+
+#[test]
+fn in_sizes() {
+    assert_faithful(async |record| {
+        const MIB: usize = 1024 * 1024;
+        for size in [MIB * 14 / 10, MIB * 3 / 2, MIB * 19 / 10, MIB * 3] {
+            let large = || PutRequest::new("large", vec![b'v'; size]);
+            for txn in [None, Some(Txn::default().then([large().into()]))] {
+                let answer = match txn {
+                    None => record.store.put(large()).await.map(|_| ()),
+                    Some(txn) => record.store.txn(txn).await.map(|_| ()),
+                };
+                record.note(&format!("{size} bytes"), answer);
+            }
+            let absent = Compare::value("none", vec![b'v'; size]);
+            let branch = || [PutRequest::new("other", "").into()];
+            let txn = Txn::when([absent]).then(branch()).otherwise(branch());
+            record.txn_of(&format!("{size} bytes compared"), txn).await;
+        }
+        for count in [128, 129] {
+            let compares = (0..count).map(|_| Compare::create_revision("none", 0));
+            record.txn(Txn::when(compares)).await;
+            let reads = (0..count).map(|_| RangeRequest::key("none").into());
+            record.txn(Txn::default().otherwise(reads)).await;
+        }
+        record.all_names().await;
     });
 }
 
@@ -384,18 +429,31 @@ fn in_leases() {
 fn in_expiry() {
     assert_faithful(async |record| {
         let mut watch = record.watch(KeyRange::prefix(""), None).await;
-        record.grant(LEASE, 1).await;
         let begin = record.runtime.now();
+        record.grant(LEASE, 1).await;
         for key in ["b", "a"] {
             record.put(leased(key, Lease::Attached(LEASE))).await;
         }
         record.seen(&mut watch, 4).await;
         let passed = record.runtime.now().saturating_since(begin);
-        assert!(passed > Duration::from_millis(800), "{passed:?}");
+        assert!(passed >= Duration::from_secs(1), "{passed:?}");
         record.time_to_live(LEASE).await;
         record.keep_alive(LEASE).await;
         record.put(leased("a", Lease::Attached(LEASE))).await;
         record.all().await;
+    });
+}
+
+/// Whether the lease stands on by then or not: nothing renews it, and the answer comes after its end.
+#[test]
+fn in_keepalives_that_come_too_late() {
+    assert_faithful(async |record| {
+        record.grant(LEASE, 1).await;
+        record.put(leased("a", Lease::Attached(LEASE))).await;
+        record.runtime.sleep(Duration::from_millis(1050)).await;
+        record.keep_alive(LEASE).await;
+        record.all().await;
+        record.time_to_live(LEASE).await;
     });
 }
 
@@ -413,6 +471,15 @@ fn in_watches() {
         for watch in [&mut present, &mut past, &mut future] {
             record.seen(watch, 6).await;
         }
+        // A key that is put and deleted in one revision, which a real server lets pass.
+        let all = || delete(KeyRange::prefix(""));
+        let mut both = record.watch(KeyRange::prefix(""), None).await;
+        record
+            .txn(Txn::default().then([put("d"), all(), put("e")]))
+            .await;
+        record.txn(Txn::default().then([all(), put("e")])).await;
+        record.put(PutRequest::new("f", "9")).await;
+        record.seen(&mut both, 9).await;
         record.compact(4).await;
         for start in [3, 4] {
             let mut watch = record.watch(KeyRange::key("a"), Some(start)).await;

@@ -211,7 +211,7 @@ fn one_release_wakes_one_waiter() {
         let session = node.session().await;
         let (held, _) = node.take(session, "k").await;
         let mut waits = Vec::new();
-        for _ in 0..100 {
+        for _ in 0..500 {
             let (place, attempt) = node.queue(session, "k").await;
             waits.push((attempt, wait(&node, session, attempt, Some(place))));
         }

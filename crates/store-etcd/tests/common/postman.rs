@@ -13,9 +13,12 @@ use etcd_mock::MockStore;
 
 /// Carries requests to a server, and does to single ones what a test asks for.
 #[derive(Clone, Debug)]
-pub(crate) struct Postman {
-    server: MockStore,
+pub(crate) struct Postman<M = MockStore> {
+    server: M,
+    /// Where keepalives go.
+    keep_alives: M,
     orders: Arc<Mutex<Orders>>,
+    alter: fn(&mut Txn),
 }
 
 #[derive(Debug, Default)]
@@ -40,12 +43,25 @@ pub(crate) enum Order {
     Pass,
 }
 
-impl Postman {
-    pub(crate) fn new(server: MockStore) -> Self {
+impl<M: MetadataStore + Clone> Postman<M> {
+    pub(crate) fn new(server: M) -> Self {
+        Self::altering(server, |_| {})
+    }
+
+    /// One who does this to every transaction, whatever else happens to it.
+    pub(crate) fn altering(server: M, alter: fn(&mut Txn)) -> Self {
         Self {
+            keep_alives: server.clone(),
             server,
             orders: Arc::default(),
+            alter,
         }
+    }
+
+    /// Keepalives go another way from now on.
+    pub(crate) fn with_keep_alives_by(mut self, other: M) -> Self {
+        self.keep_alives = other;
+        self
     }
 
     fn orders(&self) -> MutexGuard<'_, Orders> {
@@ -105,7 +121,7 @@ fn may_put(txn: &Txn) -> bool {
 }
 
 #[async_trait]
-impl MetadataStore for Postman {
+impl<M: MetadataStore + Clone> MetadataStore for Postman<M> {
     async fn get(&self, key: Bytes, consistency: Consistency) -> Result<GetResponse, KvError> {
         self.server.get(key, consistency).await
     }
@@ -122,7 +138,8 @@ impl MetadataStore for Postman {
         self.server.delete(request).await
     }
 
-    async fn txn(&self, txn: Txn) -> Result<TxnResponse, KvError> {
+    async fn txn(&self, mut txn: Txn) -> Result<TxnResponse, KvError> {
+        (self.alter)(&mut txn);
         let order = {
             let mut orders = self.orders();
             orders.sent.push(txn.clone());
@@ -181,7 +198,7 @@ impl MetadataStore for Postman {
             let ttl = if unknown { 0 } else { left.granted_ttl };
             return Ok(KeepAliveResponse { header, id, ttl });
         }
-        self.server.lease_keep_alive_once(id).await
+        self.keep_alives.lease_keep_alive_once(id).await
     }
 
     async fn lease_keep_alive(
