@@ -1,8 +1,10 @@
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_spi::{Effect, Elapsed, ErrorKind, Expiry, LockStore, Observed, Runtime, TaskLost};
+use futures_util::FutureExt;
+use lock_spi::{Effect, Elapsed, ErrorKind, Expiry, LockStore, Observed, Runtime};
 
 use crate::telemetry::Telemetry;
 
@@ -29,8 +31,8 @@ impl Backend {
 
     /// Asks the store, waiting at most `limit` for the answer.
     ///
-    /// The call runs on a task of its own, to its end: whether its caller is dropped, it hangs or
-    /// it panics, nobody else is harmed.
+    /// The store sees to it that what it has begun runs to its end (ALL-1), so that a call needs no
+    /// further task here: whether its caller is dropped, it hangs or it panics, nobody else is harmed.
     pub(crate) async fn call<T, F>(
         &self,
         limit: Duration,
@@ -63,12 +65,11 @@ impl Backend {
         F: Future<Output = lock_spi::Result<T>> + Send + 'static,
     {
         let store = Arc::clone(&self.store);
-        let answer = self
-            .runtime
-            .run_to_end(async move { operation(store).await });
+        // Nobody sees the state that a panic leaves: the call is dropped with it.
+        let answer = AssertUnwindSafe(async move { operation(store).await }).catch_unwind();
         match self.runtime.timeout(limit, answer).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(TaskLost)) => Err(Unanswered("the call broke off")),
+            Ok(Err(_panic)) => Err(Unanswered("the call broke off")),
             Err(Elapsed) => Err(Unanswered("no answer within the time limit")),
         }
     }

@@ -87,7 +87,8 @@ impl Client {
     /// Parameters follow a `?`: `namespace=NAME`, `owner=LABEL`, and `ttl=15s` or `ttl=1500ms`. They
     /// are taken as they stand: nothing is percent-decoded.
     ///
-    /// For etcd there are also `ca=PATH`, `cert=PATH` and `key=PATH`, all in PEM, `tls=true`, and
+    /// For etcd there are also `ca=PATH`, `cert=PATH` and `key=PATH`, all in PEM, `tls=true`,
+    /// `ping=SECONDS` for how often a connection in use is asked for a sign of life, and
     /// `allow_unsafe_version=true` for the servers 3.5.0 to 3.5.6, which can lose data. User and
     /// password stand percent-encoded before the hosts, as in `etcd://user:password@host`, or in the
     /// variables `FENCELOCK_ETCD_USER` and `FENCELOCK_ETCD_PASSWORD`. No log and no error shows the

@@ -113,6 +113,7 @@ fn guard_dropped_after_its_runtime_is_left_to_the_ttl() {
             .unwrap();
         next.block_on(async {
             eventually(|| store.holder("k").is_none()).await;
+            let store = store.moved_to(Arc::new(TokioRuntime::current()));
             let other = Client::builder(store).ttl(Ttl::MIN).build().unwrap();
             assert!(is_free(&other, "k").await);
         });

@@ -8,7 +8,7 @@ use fencelock::spi::{
     GoneReason, Grant, Holder, InsertOutcome, InsertRequest, Instant, KeepAliveRequest, KeptAlive,
     KeyPrefix, LockInfo, LockKey, LockOutcome, LockStore, Namespace, OpenSessionRequest, Owner,
     Page, PageRequest, Payload, Reason, Result, Revocation, RevokeRequest, Runtime, SessionId,
-    SessionLease, StoreAdmin, TokenSource, Ttl, WaitRequest, WakeUp,
+    SessionLease, StoreAdmin, TaskLost, TokenSource, Ttl, WaitRequest, WakeUp,
 };
 use tokio::sync::watch;
 
@@ -122,6 +122,12 @@ impl Double {
         self
     }
 
+    /// The same store, in the hands of another runtime.
+    pub(crate) fn moved_to(mut self, runtime: Arc<dyn Runtime>) -> Self {
+        self.runtime = runtime;
+        self
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         let now = self.runtime.now();
         let mut state = self.state.lock().unwrap();
@@ -219,11 +225,11 @@ impl Double {
         self.changed.send_modify(|changes| *changes += 1);
     }
 
-    /// Runs one call as scripted.
-    async fn act<T>(
+    /// Runs one call as scripted, to its end, as every store does. Only a panic meets the caller.
+    async fn act<T: Send + 'static>(
         &self,
         op: Op,
-        apply: impl FnOnce(&mut State, Instant) -> Result<T>,
+        apply: impl FnOnce(&mut State, Instant) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let act = {
             let now = self.runtime.now();
@@ -233,12 +239,28 @@ impl Double {
             once.or_else(|| state.always.get(&op).cloned())
                 .unwrap_or(Act::Pass)
         };
+        if matches!(act, Act::Panic) {
+            panic!("scripted");
+        }
+        let double = self.clone();
+        let call = async move { double.carry_out(act, apply).await };
+        let answer = self.runtime.run_to_end(call).await;
+        answer.unwrap_or_else(|TaskLost| {
+            let (kind, effect) = (ErrorKind::Unavailable, Effect::Unknown);
+            Err(Error::new(kind, effect, "the runtime has ended"))
+        })
+    }
+
+    async fn carry_out<T>(
+        &self,
+        act: Act,
+        apply: impl FnOnce(&mut State, Instant) -> Result<T>,
+    ) -> Result<T> {
         match &act {
             Act::Slow(delay) | Act::Travel(delay) => self.runtime.sleep(*delay).await,
             Act::Refuse(kind, effect) => return Err(Error::new(*kind, *effect, "scripted")),
             Act::Hang => std::future::pending().await,
-            Act::Panic => panic!("scripted"),
-            Act::Pass | Act::LateReply(_) | Act::LoseReply => {}
+            Act::Pass | Act::LateReply(_) | Act::LoseReply | Act::Panic => {}
         }
         let answer = apply(&mut self.state(), self.runtime.now());
         self.tell();
@@ -414,7 +436,7 @@ impl LockStore for Double {
             owner,
             ttl,
         } = request;
-        self.act(Op::Open, |state, now| {
+        self.act(Op::Open, move |state, now| {
             if state.closed.contains(&session) {
                 return Err(gone());
             }
@@ -435,14 +457,14 @@ impl LockStore for Double {
     }
 
     async fn keep_alive(&self, request: KeepAliveRequest) -> Result<Option<KeptAlive>> {
-        self.act(Op::KeepAlive, |state, now| {
+        self.act(Op::KeepAlive, move |state, now| {
             Ok(state.keep_alive(request, now))
         })
         .await
     }
 
     async fn close_session(&self, session: SessionId) -> Result<()> {
-        self.act(Op::Close, |state, now| {
+        self.act(Op::Close, move |state, now| {
             state.sessions.remove(&session);
             state.closed.insert(session);
             state.expire(now);
@@ -452,7 +474,7 @@ impl LockStore for Double {
     }
 
     async fn try_insert(&self, request: InsertRequest) -> Result<InsertOutcome> {
-        self.act(Op::Insert, |state, now| state.insert(request, now))
+        self.act(Op::Insert, move |state, now| state.insert(request, now))
             .await
     }
 
@@ -475,15 +497,16 @@ impl LockStore for Double {
     }
 
     async fn extend(&self, key: &LockKey, token: FencingToken) -> Result<Option<Grant>> {
-        self.act(Op::Extend, |state, now| {
-            let lock = state.locks.get(key).filter(|lock| lock.token == token);
+        let key = key.clone();
+        self.act(Op::Extend, move |state, now| {
+            let lock = state.locks.get(&key).filter(|lock| lock.token == token);
             let Some(session) = lock.map(|lock| lock.session) else {
                 return Ok(None);
             };
             let lease = state.sessions.get_mut(&session).unwrap();
             lease.deadline = now + lease.ttl.as_duration();
             Ok(Some(Grant {
-                key: key.clone(),
+                key,
                 token,
                 session,
                 remaining: Some(lease.ttl.as_duration()),
@@ -493,19 +516,21 @@ impl LockStore for Double {
     }
 
     async fn delete_if_owner(&self, key: &LockKey, token: FencingToken) -> Result<bool> {
-        self.act(Op::Delete, |state, _| Ok(state.delete(key, token)))
+        let key = key.clone();
+        self.act(Op::Delete, move |state, _| Ok(state.delete(&key, token)))
             .await
     }
 
     async fn abandon(&self, key: &LockKey, _: SessionId, attempt: AttemptId) -> Result<()> {
-        self.act(Op::Abandon, |state, _| {
+        let key = key.clone();
+        self.act(Op::Abandon, move |state, _| {
             state.ended.insert(attempt);
             if state
                 .locks
-                .get(key)
+                .get(&key)
                 .is_some_and(|lock| lock.attempt == attempt)
             {
-                state.locks.remove(key);
+                state.locks.remove(&key);
             }
             Ok(())
         })
