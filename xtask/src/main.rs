@@ -1,10 +1,11 @@
-//! The project's own tasks: `cargo xtask verify`, `fix`, `test` and `tidy`.
+//! The project's own tasks: `cargo xtask verify`, `fix`, `test`, `tidy` and `bench`.
 
 #![allow(
     clippy::print_stdout,
     reason = "a task talks to the person who runs it"
 )]
 
+mod bench;
 mod fix;
 mod protoc;
 mod steps;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::bench::Bench;
 use crate::steps::Steps;
 
 /// The project's own tasks.
@@ -30,6 +32,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Measures how fast it is.
+    Bench {
+        #[command(subcommand)]
+        what: Bench,
+    },
     /// Writes what can be mended by tools: formatting and machine-applicable lints.
     Fix,
     /// Runs every test of the workspace, those in the documentation and those on real servers
@@ -48,10 +55,11 @@ enum Task {
 fn main() -> anyhow::Result<ExitCode> {
     let task = Cli::parse().task;
     let mut steps = Steps::new(root());
-    if !matches!(task, Task::Tidy) {
+    if !matches!(task, Task::Bench { .. } | Task::Tidy) {
         protoc::bring(&mut steps);
     }
     match task {
+        Task::Bench { what } => bench::run(&mut steps, &what),
         Task::Fix => fix::run(&mut steps),
         Task::Test => test::run(&mut steps),
         Task::Tidy => tidy::run(&mut steps),

@@ -15,6 +15,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "fencelock",
         &["etcd-mock", "lock-fence", "lock-spi", "store-etcd"],
     ),
+    (
+        "lock-bench",
+        &[
+            "etcd-kv",
+            "fencelock",
+            "lock-spi",
+            "store-etcd",
+            "test-servers",
+        ],
+    ),
     ("lock-fence", &["lock-spi"]),
     ("lock-sim", &["etcd-kv", "lock-spi"]),
     ("lock-spi", &[]),

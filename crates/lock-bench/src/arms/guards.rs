@@ -1,0 +1,38 @@
+//! What applications use: a guard, acquired and released.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use async_trait::async_trait;
+use fencelock::{Client, Release};
+
+use super::{Arm, Keys, Site};
+
+struct Guards {
+    client: Client,
+    keys: Keys,
+}
+
+pub(super) async fn connect(site: &Site) -> Result<Arc<dyn Arm>> {
+    let store = site.store(site.adaptor().await?, "guards").await?;
+    let client = Client::builder(store)
+        .runtime(Arc::clone(&site.runtime))
+        .default_wait(None)
+        .build()?;
+    let keys = site.keys;
+    Ok(Arc::new(Guards { client, keys }))
+}
+
+#[async_trait]
+impl Arm for Guards {
+    async fn once(&self, _: u32, key: &str) -> Result<()> {
+        let guard = match self.keys {
+            Keys::Distinct => self.client.try_acquire(key).await?.guard(),
+            Keys::Hot => Some(self.client.acquire(key).await?),
+        };
+        let guard = guard.with_context(|| format!("{key} was not granted"))?;
+        let released = guard.release().await?;
+        ensure!(released == Release::Released, "{key} was lost");
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! etcd's own lock service, which waits in the server.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use async_trait::async_trait;
+use etcd_client::{LockClient, LockOptions};
+
+use super::{Arm, Keys, Site, lease};
+
+struct ServerLock {
+    client: LockClient,
+    /// One for each task, or one for all.
+    leases: Vec<i64>,
+}
+
+pub(super) async fn connect(site: &Site) -> Result<Arc<dyn Arm>> {
+    let client = site.client().await?;
+    // Those who hold the same lease are one to the lock service: it lets them in together.
+    let count = match site.keys {
+        Keys::Distinct => 1,
+        Keys::Hot => site.tasks,
+    };
+    let mut leases = Vec::new();
+    for _ in 0..count {
+        leases.push(lease(&client).await?);
+    }
+    let client = client.lock_client();
+    Ok(Arc::new(ServerLock { client, leases }))
+}
+
+#[async_trait]
+impl Arm for ServerLock {
+    async fn once(&self, task: u32, key: &str) -> Result<()> {
+        let mut client = self.client.clone();
+        let own = usize::try_from(task)? % self.leases.len();
+        let options = LockOptions::new().with_lease(self.leases[own]);
+        let lock = client.lock(format!("lock/{key}"), Some(options)).await?;
+        client.unlock(lock.key()).await?;
+        Ok(())
+    }
+}

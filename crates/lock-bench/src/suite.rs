@@ -1,0 +1,201 @@
+//! All arms against one another, at one number of tasks.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use lock_spi::Runtime;
+
+use crate::arms::{Keys, Kind, Site};
+use crate::cpu::Process;
+use crate::options::EtcdOptions;
+use crate::server::Server;
+use crate::slice::{Run, Slice};
+use crate::statistics::Spread;
+
+/// What is measured together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Suite {
+    pub(crate) keys: Keys,
+    pub(crate) tasks: u32,
+}
+
+/// What all arms of a suite did: of each, one slice for every repetition.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) suite: Suite,
+    pub(crate) measured: Vec<Measured>,
+}
+
+/// What one arm did.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) kind: Kind,
+    pub(crate) slices: Vec<Slice>,
+}
+
+impl Suite {
+    /// Runs it on a server that nobody has used.
+    pub(crate) async fn run(
+        self,
+        server: &Server,
+        options: &EtcdOptions,
+        runtime: &Arc<dyn Runtime>,
+    ) -> Result<Outcome> {
+        let Self { keys, tasks } = self;
+        let site = Site {
+            endpoint: server.endpoint()?,
+            keys,
+            tasks,
+            runtime: Arc::clone(runtime),
+        };
+        let mut arms = Vec::new();
+        let mut measured = Vec::new();
+        for &kind in &options.arms {
+            let run = Run {
+                keys,
+                tasks: kind.tasks(&site),
+                length: options.slice * keys.slices(),
+                server: Process::of(server.process()?),
+                runtime: Arc::clone(runtime),
+            };
+            arms.push((kind, kind.connect(&site).await?, run));
+            let slices = Vec::new();
+            measured.push(Measured { kind, slices });
+        }
+        for repetition in 0..usize::try_from(options.repetitions)? {
+            for index in order(repetition, arms.len()) {
+                let (kind, arm, run) = &arms[index];
+                let slice = run.slice(arm).await;
+                let slice = slice.with_context(|| format!("{}, {self}", kind.name()))?;
+                measured[index].slices.push(slice);
+            }
+        }
+        let suite = self;
+        Ok(Outcome { suite, measured })
+    }
+}
+
+/// In which order the arms run: each repetition begins with another one, and every second goes
+/// backwards, so that none always follows the same.
+fn order(repetition: usize, arms: usize) -> Vec<usize> {
+    let mut order: Vec<_> = (0..arms).collect();
+    order.rotate_left(repetition % arms);
+    if repetition % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+impl Outcome {
+    /// The writes of an arm for each write of another, as formed in each repetition by itself.
+    pub(crate) fn ratio(&self, kind: Kind, base: Kind) -> Option<Spread> {
+        let rates = |kind: Kind| {
+            let found = self.measured.iter().find(|found| found.kind == kind);
+            let slices = found.map_or(&[][..], |found| &found.slices);
+            slices.iter().map(move |slice| slice.rate * kind.writes())
+        };
+        let ratios = rates(kind).zip(rates(base)).map(|(own, base)| own / base);
+        Spread::of(ratios.filter(|ratio| ratio.is_finite()))
+    }
+}
+
+impl Measured {
+    /// Operations in a second.
+    pub(crate) fn rate(&self) -> Option<Spread> {
+        Spread::of(self.slices.iter().map(|slice| slice.rate))
+    }
+
+    /// The latency in the middle of each slice, in seconds.
+    pub(crate) fn latency(&self) -> Option<Spread> {
+        self.seconds(|slice| slice.latency)
+    }
+
+    /// The server's processor time for one operation, in seconds.
+    pub(crate) fn server_cpu(&self) -> Option<Spread> {
+        self.seconds(|slice| slice.server_cpu)
+    }
+
+    /// The processor time of one operation in this process, in seconds.
+    pub(crate) fn client_cpu(&self) -> Option<Spread> {
+        self.seconds(|slice| slice.client_cpu)
+    }
+
+    fn seconds(&self, of: impl Fn(&Slice) -> Option<Duration>) -> Option<Spread> {
+        let durations = self.slices.iter().filter_map(of);
+        Spread::of(durations.map(|duration| duration.as_secs_f64()))
+    }
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys = match self.keys {
+            Keys::Distinct => "distinct keys",
+            Keys::Hot => "one key for all",
+        };
+        let tasks = self.tasks;
+        let s = if tasks == 1 { "" } else { "s" };
+        write!(f, "{keys}, {tasks} task{s}")
+    }
+}
+
+/// An outcome in which the arms did so many operations in a second, repetition by repetition.
+#[cfg(test)]
+pub(crate) fn sample<const N: usize>(rates: [(Kind, &[f64]); N]) -> Outcome {
+    let slice = |&rate: &f64| Slice {
+        rate,
+        latency: Some(Duration::from_millis(2)),
+        server_cpu: Some(Duration::from_micros(90)),
+        client_cpu: None,
+    };
+    let measured = rates.map(|(kind, rates)| Measured {
+        kind,
+        slices: rates.iter().map(slice).collect(),
+    });
+    Outcome {
+        suite: Suite {
+            keys: Keys::Distinct,
+            tasks: 16,
+        },
+        measured: measured.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_arm_runs_once_in_a_repetition_and_follows_different_ones() {
+        assert_eq!(order(0, 4), [0, 1, 2, 3]);
+        assert_eq!(order(1, 4), [0, 3, 2, 1]);
+        assert_eq!(order(6, 4), [2, 3, 0, 1]);
+    }
+
+    #[test]
+    fn a_ratio_is_formed_within_each_repetition_and_a_cycle_counts_as_two_writes() {
+        let outcome = sample([
+            (Kind::RawPut, &[100.0, 10.0, 50.0]),
+            (Kind::Bare, &[40.0, 4.0, 25.0]),
+            (Kind::Guards, &[36.0, 4.0, 20.0]),
+        ]);
+        let to_put = outcome.ratio(Kind::Bare, Kind::RawPut).unwrap();
+        assert_eq!(
+            (to_put.median, to_put.least, to_put.greatest),
+            (0.8, 0.8, 1.0)
+        );
+        let to_bare = outcome.ratio(Kind::Guards, Kind::Bare).unwrap();
+        assert_eq!(
+            (to_bare.median, to_bare.least, to_bare.greatest),
+            (0.9, 0.8, 1.0)
+        );
+        assert_eq!(outcome.ratio(Kind::Store, Kind::Bare), None);
+    }
+
+    #[test]
+    fn a_repetition_in_which_nothing_was_done_has_no_ratio() {
+        let outcome = sample([(Kind::RawPut, &[0.0]), (Kind::Bare, &[0.0])]);
+        assert_eq!(outcome.ratio(Kind::Bare, Kind::RawPut), None);
+    }
+}
