@@ -6,6 +6,7 @@
 mod common;
 #[path = "../live"]
 mod live {
+    pub(crate) mod keys;
     pub(crate) mod stored;
     pub(crate) mod until;
     pub(crate) mod ways;

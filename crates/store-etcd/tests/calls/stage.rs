@@ -10,6 +10,7 @@ use store_etcd::{EtcdClient, EtcdConfig, EtcdLockStore};
 use test_servers::{Cut, Etcd, Proxy};
 
 use crate::common::{Node, granted, key};
+use crate::live::keys::assert_locks_end_by_themselves;
 use crate::live::stored::Stored;
 use crate::live::until::until;
 use crate::live::ways::{connect, fresh_namespace, runtime};
@@ -30,12 +31,14 @@ pub(crate) struct Stage {
     pub(crate) stored: Stored,
 }
 
-/// Plays a row of the table once for each kind of cut, side by side.
+/// Plays a row of the table once for each kind of cut, side by side. Afterwards no lock stands that no
+/// lease would end.
 pub(crate) async fn for_each_cut(row: impl AsyncFn(&Stage, Cut)) {
     let cuts = [Cut::BeforeRequest, Cut::AfterRequest, Cut::SwallowAnswer];
     let rows = cuts.map(async |cut| {
         let stage = Stage::at(&SHARED).await;
         row(&stage, cut).await;
+        assert_locks_end_by_themselves(&stage.other.kv, &stage.stored.namespace).await;
     });
     join_all(rows).await;
 }
