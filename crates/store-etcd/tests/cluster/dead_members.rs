@@ -2,9 +2,9 @@
 
 use lock_spi::{ErrorKind, LockStore, Queue};
 
-use crate::common::{key, seconds};
+use crate::common::seconds;
 use crate::live::until::until;
-use crate::stage::{LONG, Stage, insist, open};
+use crate::stage::{LONG, Stage, insist, open, release};
 
 /// So many rounds of four operations, by each of two nodes.
 const ROUNDS: usize = 25;
@@ -91,6 +91,5 @@ async fn without_a_majority_nothing_is_decided_and_sessions_outlive_it() {
     let stored = stage.stored(&[0, 1, 2]).await;
     let lock = stored.at("lock/k").await.expect("the lock");
     assert_eq!(lock.lease.unwrap().0, session.as_i64());
-    let release = async || node.store.delete_if_owner(&key("k"), grant.token).await;
-    assert!(insist("a release", release).await);
+    release(&node, &grant).await;
 }

@@ -3,7 +3,9 @@
 use lock_spi::{Effect, InsertOutcome, LockStore, Queue};
 
 use crate::common::{granted, key};
-use crate::stage::{LONG, Stage, assert_stays_free, assert_transient, insist, open};
+use crate::stage::{
+    LONG, Stage, assert_stays_free, assert_transient, insist, insist_on, open, release,
+};
 
 /// Each begins with another leader, as it happens.
 const ROUNDS: usize = 3;
@@ -39,12 +41,7 @@ async fn an_insert_that_froze_leaves_nothing_once_it_is_abandoned() {
 
         let again = async || node.insert(session, "k", attempt, Queue::Never).await;
         assert_eq!(insist("an answer", again).await, InsertOutcome::Ended);
-        let next = async || {
-            node.insert(session, "k", node.attempt(), Queue::Never)
-                .await
-        };
-        let grant = granted(insist("a grant", next).await);
-        let release = async || node.store.delete_if_owner(&grant.key, grant.token).await;
-        assert!(insist("a release", release).await);
+        let grant = granted(insist_on(&node, session, "k").await);
+        release(&node, &grant).await;
     }
 }

@@ -8,7 +8,7 @@ use test_servers::{Cut, Proxy};
 use crate::common::{Node, Postman, granted};
 use crate::live::stored::Stored;
 use crate::live::until::until;
-use crate::stage::{LONG, Stage, assert_stays_free, client_at, insist, open};
+use crate::stage::{LONG, Stage, assert_stays_free, client_at, insist, open, release};
 
 /// How a grant comes to its end.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ enum End {
 
 const ENDS: [End; 4] = [End::Abandon, End::ByHand, End::Release, End::Revoke];
 
-async fn end<M: MetadataStore>(
+async fn end<M: MetadataStore + Clone>(
     by: End,
     node: &Node<M>,
     stored: &Stored,
@@ -38,8 +38,7 @@ async fn end<M: MetadataStore>(
             assert_eq!(stored.etcd.delete(lock).await.unwrap().deleted, 1);
         }
         End::Release => {
-            let release = async || node.store.delete_if_owner(&grant.key, grant.token).await;
-            insist("a release", release).await;
+            release(node, grant).await;
         }
         End::Revoke => {
             let request = node.revoke_request("k", RevokeTarget::Grant(grant.token));

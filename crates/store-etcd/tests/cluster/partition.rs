@@ -6,7 +6,7 @@ use test_servers::Etcd;
 
 use crate::common::{Node, granted, key, seconds};
 use crate::live::until::until;
-use crate::stage::{LONG, Stage, assert_transient, insist, open};
+use crate::stage::{LONG, Stage, assert_transient, insist, insist_on, open, release};
 
 fn stage() -> Stage {
     Stage::with(Etcd::builder().peers_behind_proxies())
@@ -57,14 +57,8 @@ async fn a_leader_that_was_cut_off_tells_nobody_that_a_lock_is_lost_or_held() {
         assert_undecided(&pinned, session, &grant).await;
 
         // The majority goes on, and decides otherwise.
-        let release = async || mobile.store.delete_if_owner(&old.key, old.token).await;
-        assert!(insist("a release", release).await);
-        let insert = async || {
-            mobile
-                .insert(others, "free", mobile.attempt(), Queue::Never)
-                .await
-        };
-        let taken = granted(insist("a grant", insert).await);
+        release(&mobile, &old).await;
+        let taken = granted(insist_on(&mobile, others, "free").await);
         assert_undecided(&pinned, session, &grant).await;
         let free = pinned.store.delete_if_owner(&taken.key, taken.token).await;
         assert_transient(&free.expect_err("nobody decides here"));
@@ -78,19 +72,13 @@ async fn a_leader_that_was_cut_off_tells_nobody_that_a_lock_is_lost_or_held() {
             insist("an extend", extend).await.unwrap().token,
             grant.token
         );
-        let insert = async || {
-            pinned
-                .insert(session, "free", pinned.attempt(), Queue::Never)
-                .await
-        };
-        let held = insist("an answer", insert).await;
+        let held = insist_on(&pinned, session, "free").await;
         let InsertOutcome::Held(Some(holder)) = held else {
             panic!("{held:?}");
         };
         assert_eq!(holder.token, taken.token);
         for (node, grant) in [(&pinned, &grant), (&mobile, &taken)] {
-            let release = async || node.store.delete_if_owner(&grant.key, grant.token).await;
-            assert!(insist("a release", release).await);
+            release(node, grant).await;
         }
     }
 }
@@ -105,13 +93,8 @@ async fn a_client_of_a_leader_that_was_cut_off_goes_on_elsewhere() {
     stage.etcd.isolate(leader).unwrap();
     let extend = async || node.store.extend(&grant.key, grant.token).await;
     assert!(insist("an extend", extend).await.is_some());
-    let release = async || node.store.delete_if_owner(&grant.key, grant.token).await;
-    assert!(insist("a release", release).await);
-    let insert = async || {
-        node.insert(session, "k", node.attempt(), Queue::Never)
-            .await
-    };
-    assert!(granted(insist("a grant", insert).await).token > grant.token);
+    release(&node, &grant).await;
+    assert!(granted(insist_on(&node, session, "k").await).token > grant.token);
 }
 
 /// Its watch hears nothing of what the majority does.
@@ -143,8 +126,7 @@ async fn a_waiter_at_a_member_that_was_cut_off_does_not_sleep_on() {
         // For its watches to stand.
         waiter.runtime.sleep(seconds(1)).await;
         stage.etcd.isolate(minority).unwrap();
-        let release = async || holder.store.delete_if_owner(&grant.key, grant.token).await;
-        assert!(insist("a release", release).await);
+        release(&holder, &grant).await;
 
         let woken = waiter.runtime.timeout(seconds(30), wait).await;
         woken.expect("it wakes").unwrap().unwrap();
@@ -160,8 +142,7 @@ async fn a_waiter_at_a_member_that_was_cut_off_does_not_sleep_on() {
             }
         };
         assert!(next.token > grant.token);
-        let release = async || waiter.store.delete_if_owner(&next.key, next.token).await;
-        assert!(insist("a release", release).await);
+        release(&waiter, &next).await;
         until("the member is back", async || stage.etcd.await_ready().ok()).await;
     }
 }

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use etcd_kv::MetadataStore;
 use lock_spi::{
-    BoxFuture, Error, Instant, LockStore, Namespace, OpenSessionRequest, Owner, Result, Runtime,
-    SessionId, Ttl,
+    BoxFuture, Effect, Error, Grant, InsertOutcome, Instant, LockStore, Namespace,
+    OpenSessionRequest, Owner, Queue, Result, Runtime, SessionId, Ttl,
 };
 use store_etcd::{EtcdClient, EtcdConfig, EtcdLockStore};
 use test_servers::{Etcd, EtcdBuilder};
@@ -110,6 +110,31 @@ pub(crate) async fn insist<T>(what: &str, mut call: impl AsyncFnMut() -> Result<
         }
     })
     .await
+}
+
+/// Tries for a key until there is an outcome: always the same attempt, so that a try without an answer
+/// does not stand in the way of the next.
+pub(crate) async fn insist_on<M: MetadataStore + Clone>(
+    node: &Node<M>,
+    session: SessionId,
+    text: &str,
+) -> InsertOutcome {
+    let attempt = node.attempt();
+    let insert = async || node.insert(session, text, attempt, Queue::Never).await;
+    insist("an outcome", insert).await
+}
+
+/// Ends a grant. A try without an answer may have been the one that did.
+pub(crate) async fn release<M: MetadataStore + Clone>(node: &Node<M>, grant: &Grant) {
+    let mut unsettled = false;
+    let ended = insist("a release", async || {
+        let told = node.store.delete_if_owner(&grant.key, grant.token).await;
+        unsettled |= told
+            .as_ref()
+            .is_err_and(|error| error.effect() == Effect::Unknown);
+        told
+    });
+    assert!(ended.await || unsettled);
 }
 
 /// Somebody who cannot reach a majority says so, and nothing else.
