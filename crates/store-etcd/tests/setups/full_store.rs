@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use etcd_kv::{DeleteRequest, KeyRange, KvErrorKind, MetadataStore, PutRequest, RangeRequest};
+use etcd_kv::{DeleteRequest, KeyRange, KvError, KvErrorKind, MetadataStore, PutRequest, RangeRequest};
 use futures_util::future::join_all;
 use lock_spi::{
     AttemptId, Effect, Error, ErrorKind, Grant, InsertOutcome, LockKey, LockStore, Queue, SessionId,
@@ -19,17 +19,31 @@ fn server() -> Etcd {
     Etcd::builder().argument(quota).start().unwrap()
 }
 
-/// Fills the store with so many bytes that are not of locks, or until it refuses more.
-async fn fill(node: &RealNode, most: usize) {
-    const PIECE: usize = 64 << 10;
-    for number in 0..most / PIECE {
-        let put = PutRequest::new(format!("filler/{number}"), vec![b'f'; PIECE]);
-        match node.kv.put(put).await {
-            Ok(_) => {}
-            Err(error) if error.kind() == KvErrorKind::NoSpace => return,
-            Err(error) => panic!("{error}"),
+const PIECE: usize = 64 << 10;
+
+async fn put_piece(node: &RealNode, number: usize) -> Result<(), KvError> {
+    let put = PutRequest::new(format!("filler/{number}"), vec![b'f'; PIECE]);
+    node.kv.put(put).await.map(drop)
+}
+
+/// Puts so many bytes that are not of locks, fewer than make the store full.
+async fn fill(node: &RealNode, bytes: usize) {
+    for number in 0..bytes / PIECE {
+        put_piece(node, number).await.unwrap();
+    }
+}
+
+/// Fills the store until it refuses more. What was put counts once the server has written it out,
+/// which it does every 100 ms: how many bytes it takes depends on its speed.
+async fn fill_up(node: &RealNode) {
+    const FAR_TOO_MUCH: usize = 64 * QUOTA;
+    for number in 0..FAR_TOO_MUCH / PIECE {
+        if let Err(error) = put_piece(node, number).await {
+            assert_eq!(error.kind(), KvErrorKind::NoSpace, "{error}");
+            return;
         }
     }
+    panic!("{FAR_TOO_MUCH} bytes fit into a store of {QUOTA}");
 }
 
 async fn is_full(node: &RealNode) -> bool {
@@ -60,7 +74,7 @@ async fn a_full_store_keeps_and_releases_and_grants_nothing() {
     let session = node.session().await;
     let (kept, attempt) = node.take(session, "kept").await;
     let (released, _) = node.take(session, "released").await;
-    fill(&node, 2 * QUOTA).await;
+    fill_up(&node).await;
     assert!(is_full(&node).await);
 
     let refused = node.attempt();
