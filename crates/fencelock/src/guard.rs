@@ -3,13 +3,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_spi::{Effect, FencingToken, LockKey};
-use tokio::sync::oneshot;
+use lock_spi::{FencingToken, LockKey};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::held::Held;
 use crate::holding::Holding;
 use crate::lost::Lost;
+use crate::releaser;
 
 /// A lock that is held: renewed in the background, given back by [`release`](Self::release).
 ///
@@ -164,23 +164,19 @@ impl Guard {
     /// Remote effect: may already have happened. On drop: the release goes on in the background.
     /// Queue place: none.
     pub async fn release(self) -> Result<Release> {
-        let (reply, answer) = oneshot::channel();
-        let held = self.is_held() && self.held.holding.give_back(Some(reply));
-        if !held {
+        let holding = &self.held.holding;
+        if !self.is_held() || !holding.give_back() {
             return Ok(Release::AlreadyGone);
         }
-        match answer.await {
-            Ok(answer) => answer,
-            Err(_) => Err(Error::unavailable(
-                Effect::Unknown,
-                "the client has ended; the lock ends with its session",
-            )),
-        }
+        releaser::give_back(holding).await
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.held.holding.give_back(None);
+        let holding = &self.held.holding;
+        if holding.give_back() {
+            Arc::clone(holding).hand_over();
+        }
     }
 }

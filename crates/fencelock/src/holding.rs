@@ -3,12 +3,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_spi::{AttemptId, Effect, GrantRef, Instant};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use crate::error::{Error, Result};
-use crate::guard::Release;
 use crate::lost::{Lost, LostReason};
-use crate::releaser::Job;
+use crate::releaser::{Job, Return};
 use crate::session::Session;
 
 /// Whether a guard is renewed.
@@ -152,18 +151,15 @@ impl Holding {
         ))
     }
 
-    /// Gives the lock back; `false` when it is over already. The answer comes by `reply`. Never
-    /// waits, and works on any thread.
-    pub(crate) fn give_back(
-        self: &Arc<Self>,
-        reply: Option<oneshot::Sender<Result<Release>>>,
-    ) -> bool {
-        let held = self.session.give_back(self);
-        if held {
-            let holding = Arc::clone(self);
-            self.session.hand_over(Job::Release { holding, reply });
-        }
-        held
+    /// Ends it at its holder's wish; `false` when it is over already. The store has it still.
+    pub(crate) fn give_back(&self) -> bool {
+        self.session.give_back(self)
+    }
+
+    /// Has it released in the background. Never waits, and works on any thread.
+    pub(crate) fn hand_over(self: Arc<Self>) {
+        let session = Arc::clone(&self.session);
+        session.hand_over(Job::Release(Return::new(self)));
     }
 }
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use lock_spi::{AttemptId, Effect, LockKey};
+use lock_spi::{AttemptId, Effect, Instant, LockKey};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::backoff::Backoff;
@@ -29,10 +29,9 @@ pub(crate) enum Job {
         attempt: AttemptId,
     },
     /// A guard was given back.
-    Release {
-        holding: Arc<Holding>,
-        reply: Option<oneshot::Sender<Result<Release>>>,
-    },
+    Release(Return),
+    /// A guard was given back, the first try failed, and somebody waits.
+    ReleaseAgain(Return, Reply, lock_spi::Error),
 }
 
 /// Does the jobs of a client until nobody can send any more.
@@ -59,7 +58,98 @@ impl Job {
                 key,
                 attempt,
             } => abandon(&session, &key, attempt).await,
-            Self::Release { holding, reply } => release(&holding, reply).await,
+            Self::Release(returned) => release(returned, None, None).await,
+            Self::ReleaseAgain(returned, reply, failure) => {
+                release(returned, Some(reply), Some(failure)).await;
+            }
+        }
+    }
+}
+
+/// A grant on its way back to the store.
+#[derive(Clone, Debug)]
+pub(crate) struct Return {
+    holding: Arc<Holding>,
+    /// An earlier try may have ended the grant.
+    may_be_done: bool,
+}
+
+impl Return {
+    pub(crate) fn new(holding: Arc<Holding>) -> Self {
+        Self {
+            holding,
+            may_be_done: false,
+        }
+    }
+
+    /// Asks the store once.
+    async fn once(&mut self) -> lock_spi::Result<Release> {
+        let session = &self.holding.session;
+        let grant = self.holding.grant.clone();
+        // So it is when this is dropped before the answer.
+        let may_have_been = std::mem::replace(&mut self.may_be_done, true);
+        let answer = session
+            .backend
+            .call(session.timing.call_limit(), move |store| async move {
+                store.delete_if_owner(&grant.key, grant.token).await
+            })
+            .await;
+        match answer {
+            Ok(ended) => {
+                session.settle(&self.holding);
+                let by_client = ended || may_have_been || session.is_ended_by_client();
+                Ok(match by_client {
+                    true => Release::Released,
+                    false => Release::AlreadyGone,
+                })
+            }
+            Err(error) => {
+                self.may_be_done = may_have_been || error.effect() == Effect::Unknown;
+                retire_if_refused(session, &error);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Releases a grant for somebody who waits. The first try is made here, since mostly it is all that
+/// is needed; when it fails, or its caller is gone, the releaser goes on.
+pub(crate) async fn give_back(holding: &Arc<Holding>) -> Result<Release> {
+    let session = &holding.session;
+    let until = session.now() + PATIENCE;
+    let mut first = FirstTry {
+        returned: Return::new(Arc::clone(holding)),
+        over: false,
+    };
+    let answer = first.returned.once().await;
+    first.over = true;
+    let failure = match answer {
+        Ok(release) => return Ok(release),
+        Err(failure) => failure,
+    };
+    let (sender, answer) = oneshot::channel();
+    let reply = Reply { sender, until };
+    session.hand_over(Job::ReleaseAgain(first.returned.clone(), reply, failure));
+    match answer.await {
+        Ok(answer) => answer,
+        Err(_) => Err(Error::unavailable(
+            Effect::Unknown,
+            "the client has ended; the lock ends with its session",
+        )),
+    }
+}
+
+/// The first try of a release. Dropped before its answer, it is the releaser's job.
+struct FirstTry {
+    returned: Return,
+    over: bool,
+}
+
+impl Drop for FirstTry {
+    fn drop(&mut self) {
+        if !self.over {
+            let session = &self.returned.holding.session;
+            session.hand_over(Job::Release(self.returned.clone()));
         }
     }
 }
@@ -85,47 +175,42 @@ async fn abandon(session: &Session, key: &LockKey, attempt: AttemptId) {
 
 /// Releases a grant, for as long as its session lives. Whoever waits for it hears the first definite
 /// answer, or after a while the error.
-async fn release(holding: &Holding, reply: Option<oneshot::Sender<Result<Release>>>) {
-    let session = &holding.session;
-    let mut reply = Reply(reply);
-    let mut backoff = pauses(session);
-    let patience = session.now() + PATIENCE;
-    // An earlier try may have ended the grant.
-    let mut may_be_done = false;
-    while session.phase() != Phase::Over {
-        let grant = holding.grant.clone();
-        let answer = session
-            .backend
-            .call(session.timing.call_limit(), move |store| async move {
-                store.delete_if_owner(&grant.key, grant.token).await
-            })
-            .await;
-        match answer {
-            Ok(ended) => {
-                session.settle(holding);
-                let by_client = ended || may_be_done || session.is_ended_by_client();
-                return reply.send(Ok(match by_client {
-                    true => Release::Released,
-                    false => Release::AlreadyGone,
-                }));
+async fn release(
+    mut returned: Return,
+    mut reply: Option<Reply>,
+    mut failure: Option<lock_spi::Error>,
+) {
+    let session = Arc::clone(&returned.holding.session);
+    let mut backoff = pauses(&session);
+    let answer = loop {
+        if let Some(error) = failure {
+            let waits_on = |reply: &Reply| error.is_retryable() && session.now() < reply.until;
+            if let Some(reply) = reply.take_if(|reply| !waits_on(reply)) {
+                reply.send(Err(error.into()));
             }
-            Err(error) => {
-                may_be_done |= error.effect() == Effect::Unknown;
-                retire_if_refused(session, &error);
-                if !error.is_retryable() || session.now() >= patience {
-                    reply.send(Err(error.into()));
-                }
-            }
+            pause(&session, &mut backoff).await;
         }
-        pause(session, &mut backoff).await;
+        if session.phase() == Phase::Over {
+            break left_to_its_session(&session);
+        }
+        match returned.once().await {
+            Ok(release) => break Ok(release),
+            Err(error) => failure = Some(error),
+        }
+    };
+    if let Some(reply) = reply {
+        reply.send(answer);
     }
-    reply.send(match session.is_freed() {
+}
+
+fn left_to_its_session(session: &Session) -> Result<Release> {
+    match session.is_freed() {
         true => Ok(Release::Released),
         false => Err(Error::unavailable(
             Effect::Unknown,
             "the grant is left to expire with its session",
         )),
-    });
+    }
 }
 
 /// What is refused for good makes the session unfit: it ends with its last guard, and everything
@@ -150,14 +235,16 @@ async fn pause(session: &Session, backoff: &mut Backoff) {
     }
 }
 
-/// Answers the one who waits, once.
-struct Reply(Option<oneshot::Sender<Result<Release>>>);
+/// Somebody waits for a release, and for how long while it is tried again.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    sender: oneshot::Sender<Result<Release>>,
+    until: Instant,
+}
 
 impl Reply {
-    fn send(&mut self, answer: Result<Release>) {
-        if let Some(reply) = self.0.take() {
-            // Whoever asked may have gone.
-            drop(reply.send(answer));
-        }
+    fn send(self, answer: Result<Release>) {
+        // Whoever asked may have gone.
+        drop(self.sender.send(answer));
     }
 }

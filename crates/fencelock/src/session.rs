@@ -173,8 +173,7 @@ impl Session {
         let lost = ended.iter().cloned().zip(reasons).collect();
         self.tell_lost(state, lost);
         for holding in ended {
-            let reply = None;
-            self.hand_over(Job::Release { holding, reply });
+            holding.hand_over();
         }
         phase
     }
