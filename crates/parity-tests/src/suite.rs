@@ -66,6 +66,7 @@ macro_rules! for_each_scenario {
                 the_attempt_of_an_ended_grant_is_over: ["INSERT-5", "ALL-5"] [];
                 a_repeated_grant_is_released_once: ["INSERT-3", "DELETE-1"] [];
                 a_release_beside_an_extend_frees_the_key: ["DELETE-1", "EXTEND-2"] ["B61"];
+                a_release_beside_a_renewal_is_told_that_it_ended_the_grant: ["DELETE-1", "KEEP-3"] [];
                 releasing_what_expired_is_false: ["DELETE-1"] ["B175"];
             }
             session {

@@ -18,6 +18,8 @@ pub(crate) struct Attempts {
     known: BTreeMap<AttemptId, Attempt>,
     grants: BTreeMap<FencingToken, Granted>,
     ended: Recent<AttemptId, ()>,
+    /// Those that have ended and whose grants are on their way back, and by how many calls.
+    releasing: BTreeMap<AttemptId, u32>,
     /// Counts what attempts do, so that "before" and "since" are exact.
     activity: u64,
 }
@@ -63,6 +65,7 @@ impl Attempts {
             known: BTreeMap::new(),
             grants: BTreeMap::new(),
             ended: Recent::new(ENDED_REMEMBERED),
+            releasing: BTreeMap::new(),
             activity: 0,
         }
     }
@@ -133,6 +136,21 @@ impl Attempts {
         Some(token)
     }
 
+    /// Registers that the grant of an attempt is being released: whoever does it accounts for it.
+    pub(crate) fn begin_release(&mut self, attempt: AttemptId) {
+        *self.releasing.entry(attempt).or_default() += 1;
+    }
+
+    /// The counterpart of [`Attempts::begin_release`].
+    pub(crate) fn leave_release(&mut self, attempt: AttemptId) {
+        if let Some(calls) = self.releasing.get_mut(&attempt) {
+            *calls -= 1;
+            if *calls == 0 {
+                self.releasing.remove(&attempt);
+            }
+        }
+    }
+
     pub(crate) fn has_ended(&self, attempt: AttemptId) -> bool {
         self.ended.contains(&attempt)
     }
@@ -150,7 +168,8 @@ impl Attempts {
         self.activity
     }
 
-    /// Whether somebody accounts for this attempt: it is listed, or was at work at any time since.
+    /// Whether somebody accounts for this attempt: it is listed, or was at work at any time since, or
+    /// its grant is being released.
     pub(crate) fn is_known(
         &self,
         attempt: AttemptId,
@@ -158,8 +177,8 @@ impl Attempts {
         since: u64,
     ) -> bool {
         let at_work = |entry: &Attempt| entry.in_flight > 0 || entry.last_active > since;
-        !self.has_ended(attempt)
-            && (listed.contains(&attempt) || self.known.get(&attempt).is_some_and(at_work))
+        let stands = listed.contains(&attempt) || self.known.get(&attempt).is_some_and(at_work);
+        self.releasing.contains_key(&attempt) || (stands && !self.has_ended(attempt))
     }
 
     /// The keys of which more than one attempt is known.
@@ -251,6 +270,21 @@ mod tests {
         assert!(!attempts.granted(A, token(6)));
         assert!(attempts.grant(token(5)).is_none());
         attempts.leave(A);
+    }
+
+    #[test]
+    fn whose_grant_is_being_released_is_known_until_that_is_done() {
+        let mut attempts = Attempts::new();
+        let nobody = BTreeSet::new();
+        attempts.begin(A, &key()).unwrap();
+        attempts.granted(A, token(5));
+        attempts.begin_release(A);
+        attempts.begin_release(A);
+        attempts.end(A);
+        attempts.leave_release(A);
+        assert!(attempts.has_ended(A) && attempts.is_known(A, &nobody, attempts.now()));
+        attempts.leave_release(A);
+        assert!(!attempts.is_known(A, &nobody, 0));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::codec::{LockEntry, revision};
 use crate::core::{Answer, Core, ROUNDS};
 use crate::error::not_now;
 use crate::ops::{Abandon, AbandonForm, Delete, DeleteReply};
-use crate::session::Session;
+use crate::session::{Releasing, Session};
 
 impl<M: MetadataStore> Core<M> {
     /// Ends exactly this grant; whether this call did. It goes through raft, so its answer is never
@@ -84,6 +84,8 @@ pub(crate) async fn delete_if_owner<M: MetadataStore>(
     let Some(granted) = own.grant(token).filter(|granted| granted.key == key) else {
         return Ok(false);
     };
+    // A renewal meanwhile must not end it as surplus, or nothing would be found here.
+    let _releasing = Releasing::begin(&own, granted.attempt);
     // Its attempt has ended from here on: nothing more is sent for it.
     core.sessions.end(&own, granted.attempt);
     core.end_grant(own.limit, &key, token, own.id).await

@@ -145,6 +145,28 @@ impl Drop for AtWork {
     }
 }
 
+/// A grant on its way back: until this is dropped a renewal leaves it alone.
+#[derive(Debug)]
+pub(crate) struct Releasing {
+    session: Arc<Session>,
+    attempt: AttemptId,
+}
+
+impl Releasing {
+    pub(crate) fn begin(session: &Arc<Session>, attempt: AttemptId) -> Self {
+        session.with_attempts(|attempts| attempts.begin_release(attempt));
+        let session = Arc::clone(session);
+        Self { session, attempt }
+    }
+}
+
+impl Drop for Releasing {
+    fn drop(&mut self) {
+        self.session
+            .with_attempts(|attempts| attempts.leave_release(self.attempt));
+    }
+}
+
 /// A creating request on its way; lost unless it is said to be answered.
 #[derive(Debug)]
 pub(crate) struct Sent<'a> {

@@ -119,8 +119,10 @@ impl Book {
         self.held.values().map(|entry| &entry.holding)
     }
 
-    /// Every attempt that is not given up, granted or not.
+    /// Every attempt that somebody accounts for: those that wait, that hold, and those whose grants
+    /// are on their way back, which a renewal is to leave to their release.
     pub(super) fn attempts(&self) -> impl Iterator<Item = AttemptId> {
-        self.attempts.iter().chain(self.held.keys()).copied()
+        let held = self.held.keys().chain(self.returned.keys());
+        self.attempts.iter().chain(held).copied()
     }
 }

@@ -61,6 +61,29 @@ pub(crate) async fn of_releases_side_by_side_one_ends_the_grant(scene: Scene) ->
     scene.nothing_is_left_but(1).await
 }
 
+/// DELETE-1, KEEP-3: a renewal leaves a grant to the release that is under way, as long as its
+/// attempt is accounted for.
+pub(crate) async fn a_release_beside_a_renewal_is_told_that_it_ended_the_grant(
+    scene: Scene,
+) -> Verdict {
+    let session = scene.node().await.session("holder").await?;
+    for round in 0..8 {
+        let key = LockKey::new(format!("round {round}"))?;
+        let holding = session.acquire(&key).await?;
+        let releasing = holding.clone();
+        let release = scene
+            .runtime()
+            .run_to_end(async move { releasing.release().await });
+        let renewal = scene
+            .runtime()
+            .run_to_end(session.keep_alive(&[], &[holding.attempt]));
+        assert!(joined(release).await?);
+        joined(renewal).await?;
+        holding.is_gone().await?;
+    }
+    scene.nothing_is_left_but(1).await
+}
+
 /// INSERT-5, ALL-5: the attempt of a grant that was released, revoked, or deleted by hand is over.
 pub(crate) async fn the_attempt_of_an_ended_grant_is_over(scene: Scene) -> Verdict {
     let (here, there) = (scene.node().await, scene.node().await);

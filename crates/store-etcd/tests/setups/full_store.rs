@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use etcd_kv::{DeleteRequest, KeyRange, KvError, KvErrorKind, MetadataStore, PutRequest, RangeRequest};
+use etcd_kv::{
+    DeleteRequest, KeyRange, KvError, KvErrorKind, MetadataStore, PutRequest, RangeRequest,
+};
 use futures_util::future::join_all;
 use lock_spi::{
     AttemptId, Effect, Error, ErrorKind, Grant, InsertOutcome, LockKey, LockStore, Queue, SessionId,
