@@ -5,10 +5,11 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
+const FOLDER: &str = "supervisor";
 const SOURCE: &str = "supervisor/main.rs";
 
 fn main() {
-    println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-changed={FOLDER}");
     let variable = |name: &str| env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let program = PathBuf::from(variable("OUT_DIR")).join("supervisor");
     let status = Command::new(variable("RUSTC"))

@@ -3,13 +3,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use rustix::process::Signal;
 
 use crate::clock;
 use crate::etcd::disk::Stall;
 use crate::etcd::member::Member;
 use crate::etcd::network::Network;
-use crate::programs::Programs;
+use crate::etcd::programs::Programs;
 
 mod auth;
 mod builder;
@@ -17,6 +16,7 @@ mod disk;
 mod health;
 mod member;
 mod network;
+mod programs;
 mod snapshot;
 mod tls;
 
@@ -25,8 +25,6 @@ pub use snapshot::{RestoredAs, Snapshot};
 
 /// How long a cluster may take to settle on one leader.
 const LEADER_LIMIT: Duration = Duration::from_secs(30);
-/// How long the threads of a process may take to stand still.
-const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// etcd on the loopback address: one server, or a cluster. Heartbeats come every 50 ms and elections
 /// after 500 ms, so that a leader is replaced within a second or two and a lease can be as short as
@@ -183,10 +181,7 @@ impl Etcd {
     ///
     /// When the member is down, or does not stop.
     pub fn pause(&self, member: usize) -> Result<()> {
-        let server = &self.members[member].server;
-        server.signal(Signal::STOP)?;
-        let stopped = clock::poll(STOP_LIMIT, || server.stands_still().then_some(()));
-        stopped.context("the member does not stop")
+        self.members[member].server.pause()
     }
 
     /// Lets a paused member go on.
@@ -195,7 +190,7 @@ impl Etcd {
     ///
     /// When the member is down.
     pub fn resume(&self, member: usize) -> Result<()> {
-        self.members[member].server.signal(Signal::CONT)
+        self.members[member].server.resume()
     }
 
     /// Loses all that the one member sends to the other, until [`heal`](Self::heal). Connections

@@ -7,21 +7,51 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::folder;
+
+/// The variable that tells programs where libraries are.
+const LIBRARIES: &str = "LD_LIBRARY_PATH";
+
 /// Packages that are unpacked together, into a folder of this name.
 pub(crate) struct Bundle {
     pub(crate) name: &'static str,
     pub(crate) packages: &'static [&'static str],
-    /// What is wanted of them, below the folder.
-    pub(crate) program: &'static str,
+    /// Whether what they depend on and this system lacks is fetched as well.
+    pub(crate) with_dependencies: bool,
+    /// Where in the folder stands what is wanted of them.
+    pub(crate) find: fn(&Path) -> Option<PathBuf>,
+}
+
+/// What is wanted of unpacked packages, and where they are.
+#[derive(Clone, Debug)]
+pub(crate) struct Unpacked {
+    folder: PathBuf,
+    pub(crate) program: PathBuf,
+}
+
+impl Unpacked {
+    /// The variable, and its value, by which programs find the libraries that were unpacked beside
+    /// them.
+    pub(crate) fn libraries(&self) -> Result<(String, String)> {
+        // Distributions name a folder after the machine's kind.
+        let own = format!("{}-linux-gnu", std::env::consts::ARCH);
+        let folders = ["usr/lib", "lib"].map(|folder| self.folder.join(folder));
+        let folders = folders.iter().flat_map(|lib| [lib.join(&own), lib.clone()]);
+        let folders = std::env::join_paths(folders)?;
+        let folders = folders
+            .into_string()
+            .ok()
+            .context("the target folder is no text")?;
+        Ok((LIBRARIES.to_owned(), folders))
+    }
 }
 
 impl Bundle {
-    /// The program out of the packages, which are fetched if that was not done before.
-    pub(crate) fn program(&self) -> Result<PathBuf> {
-        let home = target_folder().join("test-servers");
+    /// What is wanted of the packages, which are fetched if that was not done before.
+    pub(crate) fn unpack(&self) -> Result<Unpacked> {
+        let home = folder::kept();
         let unpacked = home.join(self.name);
-        let program = unpacked.join(self.program);
-        if !program.is_file() {
+        if self.wanted(&unpacked).is_none() {
             // Whoever else fetches at the same time has a folder of its own; the first to be done
             // wins.
             let own = home.join(format!("fetching-{}-{}", self.name, std::process::id()));
@@ -29,13 +59,20 @@ impl Bundle {
             drop(fs::remove_dir_all(&own));
             fetched?;
         }
-        ensure!(program.is_file(), "the packages hold no {}", self.program);
-        Ok(program)
+        let program = self.wanted(&unpacked);
+        Ok(Unpacked {
+            program: program.with_context(|| format!("the packages hold no {}", self.name))?,
+            folder: unpacked,
+        })
+    }
+
+    fn wanted(&self, unpacked: &Path) -> Option<PathBuf> {
+        (self.find)(unpacked).filter(|wanted| wanted.is_file())
     }
 
     fn fetch(&self, own: &Path, unpacked: &Path) -> Result<()> {
         let content = own.join("content");
-        for folder in ["content", "lists/partial"] {
+        for folder in ["content", "lists/partial", "partial"] {
             fs::create_dir_all(own.join(folder))?;
         }
         // Not by `eprintln`, which the test harness keeps to itself.
@@ -60,14 +97,25 @@ impl Bundle {
             }
         }
         let renamed = fs::rename(&content, unpacked);
-        if unpacked.join(self.program).is_file() {
+        if self.wanted(unpacked).is_some() {
             return Ok(()); // ours, or that of whoever was first
         }
         renamed.context("the unpacked packages cannot be moved")
     }
 
     fn download(&self, folder: &Path, options: &[&str]) -> Result<()> {
-        run(apt(folder, options).arg("download").args(self.packages))
+        let mut command = apt(folder, options);
+        if self.with_dependencies {
+            // The system is asked what it lacks; it is not changed.
+            command
+                .args(["install", "--download-only", "--yes"])
+                .arg("--no-install-recommends")
+                .args(["-o", "Debug::NoLocking=true"])
+                .args(["-o", &format!("Dir::Cache::Archives={}", folder.display())]);
+        } else {
+            command.arg("download");
+        }
+        run(command.args(self.packages))
     }
 }
 
@@ -92,13 +140,4 @@ fn run(command: &mut Command) -> Result<()> {
     let (status, words) = (output.status, words.trim());
     ensure!(status.success(), "{program}: {status}: {words}");
     Ok(())
-}
-
-/// The folder that cargo builds in and marks as such.
-fn target_folder() -> &'static Path {
-    let built = Path::new(env!("OUT_DIR"));
-    built
-        .ancestors()
-        .find(|folder| folder.join("CACHEDIR.TAG").is_file())
-        .unwrap_or(built)
 }

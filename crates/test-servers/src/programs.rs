@@ -1,117 +1,12 @@
-//! Where programs are: named, installed, or unpacked from the distribution's packages.
+//! Looking for programs.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, anyhow, ensure};
-
-use crate::packages::Bundle;
-
-/// The variable that names etcd's program.
-const VARIABLE: &str = "ETCD_BIN";
-
-const ETCD: Bundle = Bundle {
-    name: "etcd",
-    packages: &["etcd-server", "etcd-client"],
-    program: "usr/bin/etcd",
-};
-const STRACE: Bundle = Bundle {
-    name: "strace",
-    packages: &["strace", "libunwind8"],
-    program: "usr/bin/strace",
-};
-
-/// etcd's server and its command line client.
-#[derive(Clone, Debug)]
-pub(crate) struct Programs {
-    /// `etcd`.
-    pub(crate) server: PathBuf,
-    /// `etcdctl`.
-    pub(crate) client: PathBuf,
-    /// Whether the server can leave out to wait for the disk.
-    pub(crate) can_leave_out_fsync: bool,
-}
-
-impl Programs {
-    /// Looks in `ETCD_BIN`, then in `PATH`, then takes the distribution's packages. What was found
-    /// once, or not, stays so for this process.
-    pub(crate) fn find() -> Result<Self> {
-        static FOUND: OnceLock<Result<Programs, String>> = OnceLock::new();
-        once(&FOUND, Self::look)
-    }
-
-    fn look() -> Result<Self> {
-        if let Some(named) = std::env::var_os(VARIABLE) {
-            return Self::of(named.into()).context("the etcd that ETCD_BIN names will not do");
-        }
-        if let Some(installed) = in_path("etcd") {
-            return Self::of(installed).context("the etcd in PATH will not do");
-        }
-        ETCD.program().and_then(Self::of).context(
-            "there is no etcd: name one by ETCD_BIN, install one into PATH, or let apt-get fetch \
-             the packages etcd-server and etcd-client",
-        )
-    }
-
-    fn of(server: PathBuf) -> Result<Self> {
-        let help = Command::new(&server)
-            .arg("--help")
-            .output()
-            .with_context(|| format!("{} does not start", server.display()))?;
-        ensure!(help.status.success(), "it answers {}", help.status);
-        let words = [help.stdout, help.stderr].concat();
-        Ok(Self {
-            client: client_of(&server, in_path("etcdctl"))?,
-            server,
-            can_leave_out_fsync: String::from_utf8_lossy(&words).contains("--unsafe-no-fsync"),
-        })
-    }
-}
-
-/// The client beside the server, else the installed one. Not every test needs it; without it some
-/// would fail and others not.
-fn client_of(server: &Path, installed: Option<PathBuf>) -> Result<PathBuf> {
-    let beside = Some(server.with_file_name("etcdctl")).filter(|beside| beside.is_file());
-    beside.or(installed).with_context(|| {
-        format!(
-            "its etcdctl is missing: it has to stand beside {} or in PATH",
-            server.display()
-        )
-    })
-}
-
-/// A command that runs `strace`, which traces other processes.
-///
-/// # Errors
-///
-/// When there is none.
-pub(crate) fn strace() -> Result<Command> {
-    static UNPACKED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    if let Some(installed) = in_path("strace") {
-        return Ok(Command::new(installed));
-    }
-    let unpacked = once(&UNPACKED, || {
-        STRACE.program().context(
-            "there is no strace: install one into PATH, or let apt-get fetch the packages strace \
-             and libunwind8",
-        )
-    })?;
-    let mut command = Command::new(&unpacked);
-    if let Some(usr) = unpacked.ancestors().nth(2) {
-        // Its libraries were unpacked beside it, in a folder named after the machine's kind.
-        let folders = [
-            format!("lib/{}-linux-gnu", std::env::consts::ARCH),
-            "lib".to_owned(),
-        ];
-        let folders = std::env::join_paths(folders.map(|folder| usr.join(folder)))?;
-        command.env("LD_LIBRARY_PATH", folders);
-    }
-    Ok(command)
-}
+use anyhow::{Result, anyhow};
 
 /// What is looked for once, and found or missed for good.
-fn once<T: Clone>(
+pub(crate) fn once<T: Clone>(
     found: &OnceLock<Result<T, String>>,
     look: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
@@ -119,31 +14,10 @@ fn once<T: Clone>(
     found.clone().map_err(|error| anyhow!(error))
 }
 
-fn in_path(program: &str) -> Option<PathBuf> {
+/// The installed program of this name.
+pub(crate) fn in_path(program: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders)
         .map(|folder| folder.join(program))
         .find(|path| path.is_file())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_is_beside_its_server_or_installed_or_missed_by_name() {
-        let folder = crate::folder::private().unwrap();
-        let server = folder.join("etcd");
-        let missing = client_of(&server, None).unwrap_err().to_string();
-        for words in ["etcdctl is missing", "beside", "or in PATH"] {
-            assert!(missing.contains(words), "{missing}");
-        }
-        let installed = PathBuf::from("/usr/bin/etcdctl");
-        let found = client_of(&server, Some(installed.clone())).unwrap();
-        assert_eq!(found, installed);
-        let beside = folder.join("etcdctl");
-        std::fs::write(&beside, "").unwrap();
-        assert_eq!(client_of(&server, Some(installed)).unwrap(), beside);
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
 }

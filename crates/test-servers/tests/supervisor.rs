@@ -22,7 +22,7 @@ impl Supervised {
         fs::create_dir_all(&folder)?;
         let mut supervisor = Command::new(env!("CARGO_BIN_EXE_test-server-supervisor"))
             .arg(&folder)
-            .args([program, "3600"])
+            .args(["-", program, "3600"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;

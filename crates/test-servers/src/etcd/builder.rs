@@ -7,9 +7,9 @@ use anyhow::{Result, ensure};
 use crate::etcd::Etcd;
 use crate::etcd::member::{Member, Ports};
 use crate::etcd::network::Network;
+use crate::etcd::programs::{self, Programs};
 use crate::etcd::tls::Tls;
-use crate::programs::{self, Programs};
-use crate::server::Server;
+use crate::server::{Launch, Server};
 use crate::{folder, ports};
 
 /// How often it is tried on ports of its own: someone may take one between its choice and its use.
@@ -163,9 +163,15 @@ impl EtcdBuilder {
                 arguments.push("--unsafe-no-fsync".to_owned());
             }
             let network = network.as_ref();
-            let environment = network.map(|network| network.environment(number));
-            let environment = environment.into_iter().collect();
-            let server = Server::new(&folder, &programs.server, &arguments, environment)?;
+            let gate = network.map(|network| network.environment(number));
+            let server = Server::new(&Launch {
+                folder: &folder,
+                user: None,
+                program: &programs.server,
+                arguments: &arguments,
+                environment: gate.into_iter().chain(architecture()).collect(),
+                foreign: "ETCD_",
+            })?;
             members.push(Member { ports, server });
         }
         let mut etcd = Etcd::new(programs.clone(), members, network);
@@ -204,6 +210,12 @@ impl EtcdBuilder {
         arguments.extend(self.arguments.iter().cloned());
         arguments
     }
+}
+
+/// Without it, etcd before 3.5 refuses to start on this architecture.
+fn architecture() -> Option<(String, String)> {
+    let setting = ("ETCD_UNSUPPORTED_ARCH".to_owned(), "arm64".to_owned());
+    cfg!(target_arch = "aarch64").then_some(setting)
 }
 
 fn choose() -> Result<Ports> {

@@ -10,7 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{clock, programs};
+use crate::clock;
+use crate::etcd::programs;
 
 /// For how long the tracer holds up each call; longer than any test.
 const HOLD_UP: &str = "inject=fdatasync,fsync:delay_enter=600000000"; // microseconds

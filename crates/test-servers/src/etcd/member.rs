@@ -1,15 +1,9 @@
 //! One member of a cluster.
 
-use std::time::Duration;
+use anyhow::Result;
 
-use anyhow::{Result, bail};
-
-use crate::clock;
 use crate::etcd::health;
 use crate::server::Server;
-
-/// Generous: a busy machine starts three servers slowly. What has failed is noticed at once.
-const READY_LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(super) struct Member {
@@ -38,21 +32,7 @@ impl Member {
 
     /// Waits until the member answers that it can read with the consent of a majority.
     pub(super) fn await_ready(&self) -> Result<()> {
-        let server = &self.server;
-        let settled = clock::poll(READY_LIMIT, || {
-            let healthy = health::is_good(self.ports.metrics);
-            // Asked last: were the port another server's, ours would have ended by now.
-            match (server.runs(), healthy) {
-                (false, _) => Some(false),
-                (true, true) => Some(true),
-                (true, false) => None,
-            }
-        });
-        let what = match settled {
-            Some(true) => return Ok(()),
-            Some(false) => "etcd has ended",
-            None => "etcd does not become ready",
-        };
-        bail!("{what}; the last that it said:\n{}", server.last_of_log())
+        let serves = || health::is_good(self.ports.metrics);
+        self.server.await_ready("etcd", serves)
     }
 }
