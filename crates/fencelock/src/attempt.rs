@@ -60,6 +60,7 @@ impl OpenAttempt {
             queue: Queue::Never,
         };
         let before = std::mem::replace(&mut self.unsettled, true);
+        self.session.pass();
         let answer = self
             .session
             .backend

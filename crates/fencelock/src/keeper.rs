@@ -1,4 +1,6 @@
+use std::future::{poll_fn, ready};
 use std::sync::Arc;
+use std::task::Poll;
 
 use lock_spi::{
     BoxFuture, Effect, ErrorKind, Instant, KeepAliveRequest, KeptAlive, OpenSessionRequest,
@@ -71,8 +73,8 @@ async fn renew_while_used(session: &Arc<Session>) {
     loop {
         let wait = match session.step() {
             Step::Close => return,
-            Step::Renew(asked) => {
-                flight = Some(set_out(session, asked));
+            Step::Renew => {
+                flight = Some(set_out(session).await);
                 continue;
             }
             Step::Wait(until) => session.backend.runtime.sleep_until(until),
@@ -90,19 +92,30 @@ async fn renew_while_used(session: &Arc<Session>) {
     }
 }
 
-fn set_out(session: &Arc<Session>, asked: KeepAliveRequest) -> Flight {
-    let (own, request) = (Arc::clone(session), asked.clone());
-    Flight {
-        asked,
-        sent: session.now(),
-        answer: Box::pin(async move {
+/// Begins to renew what the session has at this moment.
+async fn set_out(session: &Arc<Session>) -> Flight {
+    poll_fn(|context| {
+        // Dropped when the store has looked, which it does when it is first polled.
+        let _nobody_passes = session.setting_out();
+        let (own, asked) = (Arc::clone(session), session.to_renew());
+        let (request, sent) = (asked.clone(), session.now());
+        let mut answer: BoxFuture<_> = Box::pin(async move {
             own.backend
                 .call(own.timing.renewal_limit(), move |store| async move {
                     store.keep_alive(request).await
                 })
                 .await
-        }),
-    }
+        });
+        if let Poll::Ready(early) = answer.as_mut().poll(context) {
+            answer = Box::pin(ready(early));
+        }
+        Poll::Ready(Flight {
+            asked,
+            sent,
+            answer,
+        })
+    })
+    .await
 }
 
 async fn arrival(flight: &mut Option<Flight>) -> lock_spi::Result<Option<KeptAlive>> {

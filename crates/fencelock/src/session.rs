@@ -33,6 +33,8 @@ pub(crate) struct Session {
     pub(crate) rounds: watch::Sender<Option<Error>>,
     /// Weak, so that a forgotten guard does not keep the releaser of a dropped client.
     releaser: mpsc::WeakUnboundedSender<Job>,
+    /// Keeps attempts from beginning while a renewal sets out.
+    turnstile: Mutex<()>,
     /// Written under the lock of `state`.
     phase: watch::Sender<Phase>,
     state: Mutex<State>,
@@ -99,6 +101,7 @@ impl Session {
             timing,
             backend,
             kick: Notify::new(),
+            turnstile: Mutex::default(),
             rounds: watch::Sender::new(None),
             releaser,
             phase: watch::Sender::new(Phase::Opening),

@@ -80,7 +80,9 @@ pub trait LockStore: Debug + Send + Sync + 'static {
     /// - **KEEP-2** `gone` names exactly those of the request's grants that no longer stand, each on a
     ///   definite answer of the store.
     /// - **KEEP-3** A grant or place of the session that neither the request nor a call in flight
-    ///   accounts for is ended (INV-09).
+    ///   accounts for is ended (INV-09). In flight is what was at work at any time since the renewal
+    ///   was first polled; so a caller who asks for locks on other threads lets none begin between
+    ///   making the request and that.
     /// - **KEEP-4** A session that is gone is never revived.
     ///
     /// # Errors

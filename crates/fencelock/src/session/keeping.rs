@@ -1,7 +1,7 @@
 //! What the keeper learns of its session, and what it is to do next.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use lock_spi::{
     Gone, GoneReason, Grant, GrantRef, Instant, KeepAliveRequest, KeptAlive, SessionLease,
@@ -15,7 +15,7 @@ use crate::lost::LostReason;
 /// What the keeper is to do next.
 pub(crate) enum Step {
     Close,
-    Renew(KeepAliveRequest),
+    Renew,
     Wait(Instant),
 }
 
@@ -65,12 +65,7 @@ impl Session {
             state.renewing = true;
             state.renew_now = false;
             state.sent = now;
-            let grants = state.book.held().map(|holding| holding.grant.clone());
-            return Step::Renew(KeepAliveRequest {
-                session: self.id,
-                grants: grants.collect(),
-                attempts: state.book.attempts().collect(),
-            });
+            return Step::Renew;
         }
         let believed = state.believed(&self.timing);
         let next = state
@@ -81,6 +76,31 @@ impl Session {
             true => Step::Wait(next),
             false => Step::Wait(next.min(state.next_renewal)),
         }
+    }
+
+    /// What there is to renew, and what is accounted for.
+    pub(crate) fn to_renew(&self) -> KeepAliveRequest {
+        let state = self.state();
+        let grants = state.book.held().map(|holding| holding.grant.clone());
+        KeepAliveRequest {
+            session: self.id,
+            grants: grants.collect(),
+            attempts: state.book.attempts().collect(),
+        }
+    }
+
+    /// Held from the look at what there is to renew until the store has begun to renew it.
+    pub(crate) fn setting_out(&self) -> MutexGuard<'_, ()> {
+        self.turnstile
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To be called after an attempt was registered and before the store is asked for it. Then each
+    /// renewal accounts for it: what begins between the client's look and the store's would be in
+    /// neither's account, and be ended while its holder believes in it.
+    pub(crate) fn pass(&self) {
+        drop(self.setting_out());
     }
 
     /// A renewal was confirmed. Answers with the grants that the store was late to renew.
