@@ -83,8 +83,9 @@ impl Client {
     /// | `memory:NAME` | embedded, shared in the process by all clients of that name |
     /// | `etcd://HOST,HOST` | a cluster of etcd, by some or all of its members; the port is 2379 unless given |
     /// | `etcds://HOST,HOST` | the same over TLS |
+    /// | `postgres://HOST,HOST/DATABASE` | a database of PostgreSQL that has the locks' schema; the port is 5432 unless given |
     ///
-    /// Parameters follow a `?`: `namespace=NAME`, `owner=LABEL`, and `ttl=15s` or `ttl=1500ms`. They
+    /// Parameters follow a `?`: `namespace=NAME`, `owner=LABEL`, and `ttl=15s` or `ttl=1500ms`. These
     /// are taken as they stand: nothing is percent-decoded.
     ///
     /// For etcd there are also `ca=PATH`, `cert=PATH` and `key=PATH`, all in PEM, `tls=true`,
@@ -93,6 +94,11 @@ impl Client {
     /// password stand percent-encoded before the hosts, as in `etcd://user:password@host`, or in the
     /// variables `FENCELOCK_ETCD_USER` and `FENCELOCK_ETCD_PASSWORD`. No log and no error shows the
     /// password.
+    ///
+    /// For Postgres there are those of libpq: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`,
+    /// `connect_timeout`, `application_name`, `host`, `port`, `user`, `password` and `dbname`, and
+    /// its variables, as `PGPASSWORD`. Of several hosts the one that takes writes is used. The schema
+    /// is never made here: `store-postgres` tells how.
     ///
     /// # Errors
     ///

@@ -4,6 +4,8 @@ mod url;
 mod etcd;
 #[cfg(feature = "memory")]
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 
 use self::url::{StoreUrl, Target};
 use crate::client::Client;
@@ -21,7 +23,13 @@ pub(crate) async fn connect(url: &str) -> Result<Client> {
         Target::Etcd(address) => etcd::connect(address, url.settings).await,
         #[cfg(not(feature = "etcd"))]
         Target::Etcd(_) => Err(missing("etcd://", "`etcd`, which this build is without")),
-        Target::Postgres => Err(missing("postgres://", "`postgres`, which is not there yet")),
+        #[cfg(feature = "postgres")]
+        Target::Postgres(address) => postgres::connect(address, url.settings).await,
+        #[cfg(not(feature = "postgres"))]
+        Target::Postgres(_) => Err(missing(
+            "postgres://",
+            "`postgres`, which this build is without",
+        )),
     }
 }
 

@@ -49,6 +49,7 @@
 //! | feature | default | brings |
 //! |---|---|---|
 //! | `etcd` | no | `etcd://` and `etcds://` URLs: a cluster of etcd; the build needs protoc |
+//! | `postgres` | no | `postgres://` URLs: a database of PostgreSQL with the schema of `store-postgres` |
 //! | `memory` | yes | `memory:` URLs: the embedded store, for tests and single processes |
 //!
 //! # Where to go next

@@ -7,14 +7,17 @@
 //! [fencing token](FencingToken): every write brings its token, and the resource refuses one that is
 //! lower than the highest it has seen.
 //!
-//! [`HighWaterMark`] is that comparison, for one resource inside a process. A resource in a database
-//! does the same in the statement that writes, and keeps the mark beside the data:
+//! [`HighWaterMark`] is that comparison, for one resource inside a process. Where the resource is in a
+//! database, the mark is kept beside the data, and the transaction that writes compares: `postgres`
+//! and `etcd`, behind features of these names. A table of one's own does the same in the statement
+//! that writes:
 //!
 //! ```sql
 //! UPDATE account SET balance = $1, fence = $2 WHERE id = $3 AND fence <= $2
 //! ```
 //!
-//! No row updated means that the token was stale.
+//! No row updated means that the token was stale. It does not matter where the lock is: a resource in
+//! Postgres can be protected by a lock in etcd.
 //!
 //! # Examples
 //!
@@ -34,7 +37,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "etcd")]
+pub mod etcd;
 mod mark;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 
 pub use lock_spi::FencingToken;
 pub use mark::{HighWaterMark, Stale};

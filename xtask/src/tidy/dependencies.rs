@@ -13,7 +13,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("etcd-mock", &["etcd-kv", "lock-spi"]),
     (
         "fencelock",
-        &["etcd-mock", "lock-fence", "lock-spi", "store-etcd"],
+        &[
+            "etcd-mock",
+            "lock-fence",
+            "lock-spi",
+            "store-etcd",
+            "store-postgres",
+        ],
     ),
     (
         "lock-bench",
@@ -22,6 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "fencelock",
             "lock-spi",
             "store-etcd",
+            "store-postgres",
             "test-servers",
         ],
     ),
@@ -30,6 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("lock-spi", &[]),
     ("parity-tests", &["lock-spi"]),
     ("store-etcd", &["etcd-kv", "lock-spi"]),
+    ("store-postgres", &["lock-spi"]),
     ("test-servers", &[]),
 ];
 

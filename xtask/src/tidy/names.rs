@@ -25,7 +25,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     complaints
 }
 
-/// Every name in the sources, and the words of the manifests and settings at the root.
+/// Every name in the sources, the words of the database's functions outside of their comments, and
+/// those of the manifests and settings at the root.
 fn known(tree: &Tree) -> BTreeSet<String> {
     let mut known = BTreeSet::new();
     for (_, text) in tree.rust_below("") {
@@ -36,15 +37,25 @@ fn known(tree: &Tree) -> BTreeSet<String> {
             }));
         });
     }
+    let functions = tree.files().filter(|(path, _)| path.ends_with(".sql"));
+    for (_, text) in functions {
+        let code = text
+            .lines()
+            .map(|line| line.split("--").next().unwrap_or_default());
+        known.extend(code.flat_map(words).map(str::to_owned));
+    }
     let settings = tree.files().filter(|(path, _)| path.ends_with(".toml"));
     for (_, text) in settings {
-        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        known.extend(words.map(str::to_owned));
+        known.extend(words(text).map(str::to_owned));
         // A package `lock-spi` is the crate `lock_spi`.
         let packages = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
         known.extend(packages.map(|name| name.replace('-', "_")));
     }
     known
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
 }
 
 /// The names that these words claim: those of a path like `lock_spi::Error::kind()`, one in camel
@@ -94,13 +105,17 @@ mod tests {
                 "pub struct Guard; impl Guard { fn check_it() {} } // Ghost\nconst A: &str = \"Ghost\";",
             ),
             ("crates/lock-spi/Cargo.toml", "name = \"lock-spi\""),
+            (
+                "crates/store/migrations/a.sql",
+                "CREATE FUNCTION s.take_1() -- as take_2",
+            ),
         ]);
         check(&tree).into_iter().map(|found| found.what).collect()
     }
 
     #[test]
     fn names_that_exist_pass_and_other_words_claim_nothing() {
-        let good = "`Guard` `Guard::check_it()` `lock_spi::Guard` `check_it(x, y)` `memory:` `lock/<key>` `INV-01` `SIGKILL` `true`";
+        let good = "`Guard` `Guard::check_it()` `lock_spi::Guard` `check_it(x, y)` `take_1` `memory:` `lock/<key>` `INV-01` `SIGKILL` `true`";
         assert_eq!(complaints(good), [""; 0]);
     }
 
@@ -113,6 +128,7 @@ mod tests {
             "`a_test_that_nobody_wrote`",
             "`Gone<T>`",
             "`gone_by(key)`",
+            "`take_2`",
         ] {
             assert_eq!(complaints(bad).len(), 1, "{bad}");
         }

@@ -1,13 +1,13 @@
 use std::str::FromStr;
-#[cfg(any(feature = "etcd", feature = "memory"))]
+#[cfg(any(feature = "etcd", feature = "memory", feature = "postgres"))]
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(any(feature = "etcd", feature = "memory"))]
+#[cfg(any(feature = "etcd", feature = "memory", feature = "postgres"))]
 use lock_spi::{LockStore, Runtime};
 use lock_spi::{Namespace, Owner, Ttl};
 
-#[cfg(any(feature = "etcd", feature = "memory"))]
+#[cfg(any(feature = "etcd", feature = "memory", feature = "postgres"))]
 use crate::client::Client;
 use crate::error::{Error, Result};
 
@@ -25,7 +25,8 @@ pub(super) enum Target {
     Etcd(String),
     /// The embedded store, private or by its name.
     Memory(Option<String>),
-    Postgres,
+    /// A database, by an address and the parameters that only Postgres knows.
+    Postgres(String),
 }
 
 /// The parameters of a URL.
@@ -49,7 +50,7 @@ impl FromStr for StoreUrl {
         let mut target = match scheme {
             "memory" => Target::Memory(Some(rest.to_owned()).filter(|name| !name.is_empty())),
             "etcd" | "etcds" => Target::Etcd(address.to_owned()),
-            "postgres" | "postgresql" => Target::Postgres,
+            "postgres" | "postgresql" => Target::Postgres(address.to_owned()),
             _ => {
                 return Err(Error::invalid(format!(
                     "scheme {scheme:?} is unknown; {KNOWN}"
@@ -64,9 +65,10 @@ impl FromStr for StoreUrl {
             }
         }
         match (&mut target, &*others) {
-            // Taken apart together with the address, by the store that is not there yet.
-            (Target::Postgres, _) | (_, []) => {}
-            (Target::Etcd(url), others) => *url = format!("{address}?{}", others.join("&")),
+            (_, []) => {}
+            (Target::Etcd(url) | Target::Postgres(url), others) => {
+                *url = format!("{address}?{}", others.join("&"));
+            }
             (Target::Memory(_), [first, ..]) => {
                 let name = first.split('=').next().unwrap_or_default();
                 return Err(Error::invalid(format!(
@@ -94,7 +96,7 @@ impl Settings {
     }
 
     /// A client of the store, as the URL wants it.
-    #[cfg(any(feature = "etcd", feature = "memory"))]
+    #[cfg(any(feature = "etcd", feature = "memory", feature = "postgres"))]
     pub(super) fn client(self, store: impl LockStore, runtime: Arc<dyn Runtime>) -> Result<Client> {
         let owner = match self.owner {
             Some(owner) => owner,
@@ -157,6 +159,20 @@ mod tests {
         let parsed: StoreUrl = "etcd://a?x=1&namespace=n&ttl=9s".parse().unwrap();
         assert_eq!(parsed.settings.namespace, Namespace::new("n").ok());
         assert_eq!(parsed.settings.ttl, Ttl::from_secs(9).ok());
+    }
+
+    #[test]
+    fn postgres_is_given_what_only_it_knows() {
+        for (url, target) in [
+            ("postgres://u:p@a:1,b/app", "postgres://u:p@a:1,b/app"),
+            (
+                "postgresql://a/app?sslmode=require&namespace=n&connect_timeout=2",
+                "postgresql://a/app?sslmode=require&connect_timeout=2",
+            ),
+        ] {
+            let parsed: StoreUrl = url.parse().unwrap();
+            assert_eq!(parsed.target, Target::Postgres(target.into()), "{url}");
+        }
     }
 
     #[test]

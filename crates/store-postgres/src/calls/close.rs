@@ -1,0 +1,29 @@
+use lock_spi::{Namespace, SessionId};
+use sqlx::postgres::PgRow;
+
+use super::row::{Answered, Wake, wake};
+use crate::client::{Call, Query};
+
+pub(crate) struct Close<'a> {
+    pub(crate) namespace: &'a Namespace,
+    pub(crate) session: SessionId,
+}
+
+impl Call for Close<'_> {
+    type Reply = Vec<Wake>;
+
+    const SQL: &'static str = "SELECT * FROM dlock.close_session_1($1, $2, $3)";
+
+    fn bind<'q>(&'q self, query: Query<'q>, lock_ms: i32) -> Query<'q> {
+        query
+            .bind(self.namespace.as_str())
+            .bind(self.session.as_i64())
+            .bind(lock_ms)
+    }
+
+    fn read(rows: &[PgRow]) -> Answered<Vec<Wake>> {
+        rows.iter()
+            .filter_map(|row| wake(row).transpose())
+            .collect()
+    }
+}
