@@ -7,7 +7,8 @@ use plotters::prelude::{
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::arms::{Keys, Kind};
+use crate::arms::Keys;
+use crate::backend::Kind;
 use crate::suite::Outcome;
 
 const SIZE: (u32, u32) = (900, 460);
@@ -26,9 +27,9 @@ const FILLED: f64 = 0.84;
 /// The height of the picture above the highest bar, with room for the legend.
 const HEADROOM: f64 = 1.4;
 
-/// The ratio of every arm to raw puts, for each number of tasks, as an SVG document: a bar for the
+/// The ratio of every arm to what the server itself costs, for each number of tasks, as an SVG document: a bar for the
 /// median, a line from least to greatest.
-pub(crate) fn svg(outcomes: &[Outcome]) -> Result<String> {
+pub(crate) fn svg<K: Kind>(outcomes: &[Outcome<K>]) -> Result<String> {
     let groups: Vec<_> = outcomes
         .iter()
         .filter(|outcome| outcome.suite.keys == Keys::Distinct)
@@ -38,23 +39,24 @@ pub(crate) fn svg(outcomes: &[Outcome]) -> Result<String> {
     Ok(text)
 }
 
-fn draw(text: &mut String, groups: &[&Outcome]) -> Result<(), Box<dyn std::error::Error>> {
+fn draw<K: Kind>(
+    text: &mut String,
+    groups: &[&Outcome<K>],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let (kinds, comparison) = (K::value_variants(), K::COMPARISON);
     let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
-    let ratios = |kind| {
+    let ratios = |&kind: &K| {
         groups
             .iter()
-            .map(move |group| group.ratio(kind, Kind::RawPut))
+            .map(move |group| group.ratio(kind, comparison.limit))
     };
-    let all = Kind::ALL.into_iter().flat_map(ratios).flatten();
+    let all = kinds.iter().flat_map(ratios).flatten();
     let top = all.map(|spread| spread.greatest).fold(1.0, f64::max) * HEADROOM;
     let width = f64::from(u32::try_from(groups.len().max(1))?);
     let mut chart = ChartBuilder::on(&root)
         .margin(12)
-        .caption(
-            "Writes of locks for each raw put; a lock is two",
-            ("sans-serif", 20).into_font(),
-        )
+        .caption(comparison.caption, ("sans-serif", 20).into_font())
         .x_label_area_size(30)
         .y_label_area_size(48)
         .build_cartesian_2d(0.0..width, 0.0..top)?;
@@ -69,8 +71,8 @@ fn draw(text: &mut String, groups: &[&Outcome]) -> Result<(), Box<dyn std::error
         let (x, y) = chart.backend_coord(&(f64::from(number) + 0.5, 0.0));
         root.draw_text(&group.suite.to_string(), &centred, (x, y + 8))?;
     }
-    let bar = FILLED / f64::from(u32::try_from(Kind::ALL.len())?);
-    for (number, (kind, colour)) in (0_u32..).zip(Kind::ALL.into_iter().zip(COLOURS)) {
+    let bar = FILLED / f64::from(u32::try_from(kinds.len())?);
+    for (number, (kind, colour)) in (0_u32..).zip(kinds.iter().zip(COLOURS)) {
         let mut shapes = Vec::new();
         let mut lines = Vec::new();
         for (group, spread) in (0_u32..).zip(ratios(kind)) {
@@ -104,15 +106,22 @@ fn draw(text: &mut String, groups: &[&Outcome]) -> Result<(), Box<dyn std::error
 mod tests {
     use super::*;
     use crate::suite::sample;
+    use crate::{etcd, postgres};
 
-    #[test]
-    fn every_arm_has_a_bar_for_each_number_of_tasks_and_a_name() {
+    fn every_arm_has_its_bars_and_its_name<K: Kind>() {
         let rates: &[f64] = &[100.0, 120.0];
-        let outcome = || sample(Kind::ALL.map(|kind| (kind, rates)));
+        let outcome = || {
+            let mut outcome = sample::<K, 0>([]);
+            for &kind in K::value_variants() {
+                outcome.measured.extend(sample([(kind, rates)]).measured);
+            }
+            outcome
+        };
         let picture = svg(&[outcome(), outcome()]).unwrap();
         assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
         assert_eq!(picture.matches("distinct keys, 16 tasks").count(), 2);
-        for (kind, RGBColor(red, green, blue)) in Kind::ALL.into_iter().zip(COLOURS) {
+        assert!(K::value_variants().len() <= COLOURS.len());
+        for (kind, RGBColor(red, green, blue)) in K::value_variants().iter().zip(COLOURS) {
             let filled = format!("fill=\"#{red:02X}{green:02X}{blue:02X}\"");
             // Two bars, and one in the legend.
             assert_eq!(picture.matches(&filled).count(), 3, "{}", kind.name());
@@ -120,7 +129,13 @@ mod tests {
     }
 
     #[test]
+    fn every_arm_has_a_bar_for_each_number_of_tasks_and_a_name() {
+        every_arm_has_its_bars_and_its_name::<etcd::Kind>();
+        every_arm_has_its_bars_and_its_name::<postgres::Kind>();
+    }
+
+    #[test]
     fn nothing_measured_is_an_empty_picture_and_no_error() {
-        assert!(svg(&[]).is_ok());
+        assert!(svg::<etcd::Kind>(&[]).is_ok());
     }
 }

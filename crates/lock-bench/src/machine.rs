@@ -16,17 +16,19 @@ pub(crate) struct Machine {
     model: String,
     server: String,
     fsync: bool,
+    driver: &'static str,
 }
 
 impl Machine {
-    /// This one, with a server of this version that waits for its disk or not.
-    pub(crate) fn here(server: String, fsync: bool) -> Self {
+    /// This one, with a server that waits for its disk or not, and the package that speaks to it.
+    pub(crate) fn here(server: String, fsync: bool, driver: &'static str) -> Self {
         let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         Self {
             processors: thread::available_parallelism().map_or(1, usize::from),
             model: model(&known).unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
             server,
             fsync,
+            driver,
         }
     }
 }
@@ -47,20 +49,21 @@ fn version_of<'a>(package: &str, lock: &'a Table) -> Option<&'a str> {
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lock = LOCK_FILE.parse::<Table>().unwrap_or_default();
-        let client = version_of("etcd-client", &lock).unwrap_or("?");
         let Self {
             processors,
             model,
             server,
             fsync,
+            driver,
         } = self;
+        let version = version_of(driver, &lock).unwrap_or("?");
         let disk = match *fsync {
             true => "waiting for its disk",
             false => "not waiting for its disk if it can leave that out",
         };
         write!(
             f,
-            "etcd {server}, one server, {disk}; etcd-client {client}; {processors} processors \
+            "{server}, one server, {disk}; {driver} {version}; {processors} processors \
              ({model}) for server and client together"
         )
     }
@@ -73,7 +76,9 @@ mod tests {
     #[test]
     fn the_version_of_the_client_is_the_one_of_the_build() {
         let lock = LOCK_FILE.parse::<Table>().unwrap();
-        assert!(version_of("etcd-client", &lock).is_some());
+        for driver in ["etcd-client", "sqlx"] {
+            assert!(version_of(driver, &lock).is_some(), "{driver}");
+        }
         assert_eq!(version_of("no-such-package", &lock), None);
     }
 

@@ -1,5 +1,5 @@
-//! What locks on etcd cost, next to what etcd itself costs: several arms do the same thing each in
-//! its own way, interleaved, so that what slows the machine down slows all of them down.
+//! What locks cost, next to what their servers themselves cost: several arms do the same thing each
+//! in its own way, interleaved, so that what slows the machine down slows all of them down.
 
 #![allow(
     clippy::print_stdout,
@@ -7,12 +7,14 @@
 )]
 
 mod arms;
+mod backend;
 mod chart;
 mod cpu;
+mod etcd;
 mod machine;
 mod options;
+mod postgres;
 mod report;
-mod server;
 mod slice;
 mod statistics;
 mod suite;
@@ -24,42 +26,56 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use lock_spi::{Runtime, TokioRuntime};
 
+use crate::backend::{Backend, Comparison, Kind};
 use crate::machine::Machine;
-use crate::options::EtcdOptions;
-use crate::server::Server;
+use crate::options::Options;
 
 /// What locks cost.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask bench")]
 enum Bench {
-    Etcd(EtcdOptions),
+    /// The arms against one another on a real etcd.
+    Etcd(Options<etcd::Kind>),
+    /// The arms against one another on a real Postgres.
+    Postgres(Options<postgres::Kind>),
 }
 
 fn main() -> Result<()> {
-    let Bench::Etcd(options) = Bench::parse();
+    let bench = Bench::parse();
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    tokio.block_on(etcd(options.settled()))
+    match bench {
+        Bench::Etcd(options) => tokio.block_on(run::<etcd::Server>(options.settled())),
+        Bench::Postgres(options) => tokio.block_on(run::<postgres::Server>(options.settled())),
+    }
 }
 
-async fn etcd(options: EtcdOptions) -> Result<()> {
+async fn run<B: Backend>(options: Options<B::Kind>) -> Result<()> {
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime::current());
+    let Comparison {
+        file,
+        server: name,
+        driver,
+        ..
+    } = B::Kind::COMPARISON;
     let mut outcomes = Vec::new();
     let mut machine = None;
     for suite in options.suites() {
         println!("{suite} ...");
-        let server = Server::start(options.server_fsync)?;
+        let server = B::start(options.server_fsync, &runtime).await?;
         if machine.is_none() {
-            machine = Some(Machine::here(server.version().await?, options.server_fsync));
+            let server = format!("{name} {}", server.version().await?);
+            machine = Some(Machine::here(server, options.server_fsync, driver));
         }
         outcomes.push(suite.run(&server, &options, &runtime).await?);
     }
     let machine = machine.context("nothing is to be measured")?;
     let document = report::document(&machine, &options, &outcomes);
     fs::create_dir_all(&options.out)?;
-    fs::write(options.out.join("etcd.md"), &document)?;
-    fs::write(options.out.join("etcd.svg"), chart::svg(&outcomes)?)?;
+    fs::write(options.out.join(format!("{file}.md")), &document)?;
+    let chart = chart::svg(&outcomes)?;
+    fs::write(options.out.join(format!("{file}.svg")), chart)?;
     println!("\n{document}\nWritten to {}.", options.out.display());
     Ok(())
 }

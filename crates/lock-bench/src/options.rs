@@ -3,12 +3,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::arms::{Keys, Kind};
+use crate::arms::Keys;
+use crate::backend::Kind;
 use crate::suite::Suite;
 
-/// The arms against one another on a real etcd.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct EtcdOptions {
+pub(crate) struct Options<K: Kind> {
     /// How often every arm runs.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repetitions: u32,
@@ -20,7 +20,7 @@ pub(crate) struct EtcdOptions {
     pub(crate) clients: Vec<u32>,
     /// Only these arms, to look at one of them with a profiler; all unless given.
     #[arg(long, value_enum, value_delimiter = ',')]
-    pub(crate) arms: Vec<Kind>,
+    pub(crate) arms: Vec<K>,
     /// Which keys: all kinds unless given.
     #[arg(long, value_enum)]
     pub(crate) keys: Option<Keys>,
@@ -35,7 +35,7 @@ pub(crate) struct EtcdOptions {
     pub(crate) smoke: bool,
 }
 
-impl EtcdOptions {
+impl<K: Kind> Options<K> {
     /// With what `smoke` stands for.
     pub(crate) fn settled(mut self) -> Self {
         if self.smoke {
@@ -44,7 +44,7 @@ impl EtcdOptions {
             self.clients = vec![2];
         }
         if self.arms.is_empty() {
-            self.arms = Kind::ALL.into();
+            self.arms = K::value_variants().into();
         }
         self
     }

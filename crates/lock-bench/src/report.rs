@@ -1,22 +1,25 @@
 //! The figures as a document.
 
-use crate::arms::{Keys, Kind};
+use crate::arms::Keys;
+use crate::backend::{Comparison, Goal, Kind};
 use crate::machine::Machine;
-use crate::options::EtcdOptions;
+use crate::options::Options;
 use crate::statistics::Spread;
 use crate::suite::{Measured, Outcome};
 
-/// What guards are to reach of the transactions that they cannot do without.
-const GOAL: f64 = 0.90;
-
 /// What was measured where, as a document in Markdown.
-pub(crate) fn document(machine: &Machine, options: &EtcdOptions, outcomes: &[Outcome]) -> String {
+pub(crate) fn document<K: Kind>(
+    machine: &Machine,
+    options: &Options<K>,
+    outcomes: &[Outcome<K>],
+) -> String {
+    let Comparison { server, ratios, .. } = K::COMPARISON;
     let mut text = format!(
-        "# Locks on etcd\n\n\
+        "# Locks on {server}\n\n\
          {machine}.\n\n\
          Repetitions: {}; in each of them every arm runs for {:.2} s, and for {:.2} s on one key for \
-         all. Figures are medians over the repetitions, ratios with [least, greatest]. In ratios a \
-         lock taken and given back counts as two writes.\n",
+         all. Figures are medians over the repetitions, ratios with [least, greatest]. In ratios \
+         {ratios}.\n",
         options.repetitions,
         options.slice.as_secs_f64(),
         (options.slice * Keys::Hot.slices()).as_secs_f64(),
@@ -28,17 +31,19 @@ pub(crate) fn document(machine: &Machine, options: &EtcdOptions, outcomes: &[Out
     text
 }
 
-fn section(outcome: &Outcome) -> String {
-    let base = match outcome.suite.keys {
-        Keys::Distinct => "to raw put",
-        Keys::Hot => "to raw put, one after another",
+fn section<K: Kind>(outcome: &Outcome<K>) -> String {
+    let Comparison { limit, needed, .. } = K::COMPARISON;
+    let how = match outcome.suite.keys {
+        Keys::Distinct => "",
+        Keys::Hot => ", one after another",
     };
     let mut text = format!(
         "\n## {}\n\n\
-         | arm | {base} | to {} | op/s | p50 ms | server CPU µs/op | client CPU µs/op |\n\
+         | arm | to {}{how} | to {} | op/s | p50 ms | server CPU µs/op | client CPU µs/op |\n\
          |---|---|---|---|---|---|---|\n",
         outcome.suite,
-        Kind::Bare.name(),
+        limit.name(),
+        needed.name(),
     );
     for measured in &outcome.measured {
         text.push_str(&row(outcome, measured));
@@ -46,18 +51,19 @@ fn section(outcome: &Outcome) -> String {
     text
 }
 
-fn row(outcome: &Outcome, measured: &Measured) -> String {
+fn row<K: Kind>(outcome: &Outcome<K>, measured: &Measured<K>) -> String {
+    let Comparison { limit, needed, .. } = K::COMPARISON;
     let kind = measured.kind;
     // On one key for all, what retries without a queue is no measure for what waits in one.
-    let to_bare = match (outcome.suite.keys, kind) {
-        (Keys::Hot, _) | (_, Kind::RawPut) => None,
-        _ => outcome.ratio(kind, Kind::Bare),
+    let to_needed = match outcome.suite.keys {
+        Keys::Distinct if kind != limit => outcome.ratio(kind, needed),
+        _ => None,
     };
     format!(
         "| {} | {} | {} | {} | {} | {} | {} |\n",
         kind.name(),
-        ratio(outcome.ratio(kind, Kind::RawPut)),
-        ratio(to_bare),
+        ratio(outcome.ratio(kind, limit)),
+        ratio(to_needed),
         middle(measured.rate(), 1.0, 0),
         middle(measured.latency(), 1e3, 2),
         middle(measured.server_cpu(), 1e6, 0),
@@ -65,28 +71,34 @@ fn row(outcome: &Outcome, measured: &Measured) -> String {
     )
 }
 
-/// What the guards reached of the transactions that they cannot do without.
-fn verdict(outcomes: &[Outcome]) -> String {
-    let distinct = |outcome: &&Outcome| outcome.suite.keys == Keys::Distinct;
+/// What was reached of what is the goal.
+fn verdict<K: Kind>(outcomes: &[Outcome<K>]) -> String {
+    let Goal {
+        of,
+        who,
+        ratio: goal,
+        most_tasks,
+    } = K::COMPARISON.goal;
+    let distinct = |outcome: &&Outcome<K>| outcome.suite.keys == Keys::Distinct;
     let lines = outcomes.iter().filter(distinct).filter_map(|outcome| {
-        let reached = outcome.ratio(Kind::Guards, Kind::Bare)?;
-        let word = if reached.median >= GOAL {
-            "met"
-        } else {
-            "missed"
+        let reached = outcome.ratio(who, of)?;
+        let word = match (outcome.suite.tasks <= most_tasks, reached.median >= goal) {
+            (false, _) => "there is no goal".to_owned(),
+            (true, true) => format!("the goal of {goal:.2} is met"),
+            (true, false) => format!("the goal of {goal:.2} is missed"),
         };
         Some(format!(
-            "- {}: {} of {}; the goal of {GOAL:.2} is {word}\n",
+            "- {}: {}; {word}\n",
             outcome.suite,
-            ratio(Some(reached)),
-            Kind::Bare.name(),
+            ratio(Some(reached))
         ))
     });
     let lines: String = lines.collect();
     if lines.is_empty() {
         return lines;
     }
-    format!("\n## What guards reach of what they cannot do without\n\n{lines}")
+    let (who, of) = (who.name(), of.name());
+    format!("\n## What {who} reach of {of}\n\n{lines}")
 }
 
 fn ratio(spread: Option<Spread>) -> String {
@@ -112,25 +124,57 @@ fn none() -> String {
 mod tests {
     use super::*;
     use crate::suite::sample;
+    use crate::{etcd, postgres};
 
     #[test]
     fn a_goal_that_is_met_and_one_that_is_missed_are_told_apart() {
         for (guards, word) in [(90.0, "met"), (89.0, "missed")] {
-            let outcome = sample([(Kind::Bare, &[100.0]), (Kind::Guards, &[guards])]);
+            let (bare, all) = (etcd::Kind::Bare, etcd::Kind::Guards);
+            let text = verdict(&[sample([(bare, &[100.0]), (all, &[guards])])]);
+            let end = format!("the goal of 0.90 is {word}\n");
+            assert!(text.ends_with(&end), "{text}");
+        }
+    }
+
+    #[test]
+    fn with_more_tasks_than_the_goal_is_for_there_is_none() {
+        for (tasks, words) in [(16, "the goal of 0.87 is missed"), (64, "there is no goal")] {
+            let (pair, guards) = (postgres::Kind::RawPair, postgres::Kind::Guards);
+            let mut outcome = sample([(pair, &[100.0]), (guards, &[60.0])]);
+            outcome.suite.tasks = tasks;
             let text = verdict(&[outcome]);
+            let line = format!("- distinct keys, {tasks} tasks: 0.60 [0.60, 0.60]; {words}\n");
             assert!(
-                text.ends_with(&format!("the goal of 0.90 is {word}\n")),
+                text.contains("## What guards reach of raw pair\n"),
                 "{text}"
             );
+            assert!(text.ends_with(&line), "{text}");
         }
     }
 
     #[test]
     fn an_arm_is_a_row_and_what_is_not_known_is_left_open() {
-        let outcome = sample([(Kind::RawPut, &[1000.0]), (Kind::Bare, &[400.0, 450.0])]);
-        let text = section(&outcome);
+        let (put, bare) = (etcd::Kind::RawPut, etcd::Kind::Bare);
+        let text = section(&sample([(put, &[1000.0]), (bare, &[400.0, 450.0])]));
         let row =
             "| GRANT + DELETE | 0.80 [0.80, 0.80] | 1.00 [1.00, 1.00] | 425 | 2.00 | 90 | – |";
         assert!(text.lines().any(|line| line == row), "{text}");
+        assert!(
+            text.contains("| arm | to raw put | to GRANT + DELETE |"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn on_one_key_for_all_nothing_is_compared_with_what_only_tries_again() {
+        let (pair, functions) = (postgres::Kind::RawPair, postgres::Kind::Functions);
+        let mut outcome = sample([(pair, &[100.0]), (functions, &[50.0])]);
+        outcome.suite.keys = Keys::Hot;
+        let text = section(&outcome);
+        assert!(text.contains("| arm | to raw pair, one after another | to functions |"));
+        assert!(
+            text.contains("| functions | 0.50 [0.50, 0.50] | – | 50 |"),
+            "{text}"
+        );
     }
 }

@@ -7,10 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use lock_spi::Runtime;
 
-use crate::arms::{Keys, Kind, Site};
-use crate::cpu::Process;
-use crate::options::EtcdOptions;
-use crate::server::Server;
+use crate::arms::{Keys, Site};
+use crate::backend::{Backend, Kind};
+use crate::options::Options;
 use crate::slice::{Run, Slice};
 use crate::statistics::Spread;
 
@@ -23,29 +22,28 @@ pub(crate) struct Suite {
 
 /// What all arms of a suite did: of each, one slice for every repetition.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct Outcome<K> {
     pub(crate) suite: Suite,
-    pub(crate) measured: Vec<Measured>,
+    pub(crate) measured: Vec<Measured<K>>,
 }
 
 /// What one arm did.
 #[derive(Clone, Debug)]
-pub(crate) struct Measured {
-    pub(crate) kind: Kind,
+pub(crate) struct Measured<K> {
+    pub(crate) kind: K,
     pub(crate) slices: Vec<Slice>,
 }
 
 impl Suite {
     /// Runs it on a server that nobody has used.
-    pub(crate) async fn run(
+    pub(crate) async fn run<B: Backend>(
         self,
-        server: &Server,
-        options: &EtcdOptions,
+        server: &B,
+        options: &Options<B::Kind>,
         runtime: &Arc<dyn Runtime>,
-    ) -> Result<Outcome> {
+    ) -> Result<Outcome<B::Kind>> {
         let Self { keys, tasks } = self;
         let site = Site {
-            endpoint: server.endpoint()?,
             keys,
             tasks,
             runtime: Arc::clone(runtime),
@@ -55,12 +53,14 @@ impl Suite {
         for &kind in &options.arms {
             let run = Run {
                 keys,
-                tasks: kind.tasks(&site),
+                tasks: self.tasks_of(kind),
                 length: options.slice * keys.slices(),
-                server: Process::of(server.process()?),
+                server: server.process()?,
                 runtime: Arc::clone(runtime),
             };
-            arms.push((kind, kind.connect(&site).await?, run));
+            let arm = server.connect(kind, &site).await;
+            let arm = arm.with_context(|| format!("{} cannot begin", kind.name()))?;
+            arms.push((kind, arm, run));
             let slices = Vec::new();
             measured.push(Measured { kind, slices });
         }
@@ -75,6 +75,13 @@ impl Suite {
         let suite = self;
         Ok(Outcome { suite, measured })
     }
+
+    fn tasks_of<K: Kind>(self, kind: K) -> u32 {
+        match self.keys {
+            Keys::Hot if kind == K::COMPARISON.limit => 1,
+            _ => self.tasks,
+        }
+    }
 }
 
 /// In which order the arms run: each repetition begins with another one, and every second goes
@@ -88,10 +95,10 @@ fn order(repetition: usize, arms: usize) -> Vec<usize> {
     order
 }
 
-impl Outcome {
+impl<K: Kind> Outcome<K> {
     /// The writes of an arm for each write of another, as formed in each repetition by itself.
-    pub(crate) fn ratio(&self, kind: Kind, base: Kind) -> Option<Spread> {
-        let rates = |kind: Kind| {
+    pub(crate) fn ratio(&self, kind: K, base: K) -> Option<Spread> {
+        let rates = |kind: K| {
             let found = self.measured.iter().find(|found| found.kind == kind);
             let slices = found.map_or(&[][..], |found| &found.slices);
             slices.iter().map(move |slice| slice.rate * kind.writes())
@@ -101,7 +108,7 @@ impl Outcome {
     }
 }
 
-impl Measured {
+impl<K> Measured<K> {
     /// Operations in a second.
     pub(crate) fn rate(&self) -> Option<Spread> {
         Spread::of(self.slices.iter().map(|slice| slice.rate))
@@ -142,7 +149,7 @@ impl fmt::Display for Suite {
 
 /// An outcome in which the arms did so many operations in a second, repetition by repetition.
 #[cfg(test)]
-pub(crate) fn sample<const N: usize>(rates: [(Kind, &[f64]); N]) -> Outcome {
+pub(crate) fn sample<K, const N: usize>(rates: [(K, &[f64]); N]) -> Outcome<K> {
     let slice = |&rate: &f64| Slice {
         rate,
         latency: Some(Duration::from_millis(2)),
@@ -165,6 +172,8 @@ pub(crate) fn sample<const N: usize>(rates: [(Kind, &[f64]); N]) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::etcd::Kind;
+    use crate::postgres;
 
     #[test]
     fn every_arm_runs_once_in_a_repetition_and_follows_different_ones() {
@@ -191,6 +200,17 @@ mod tests {
             (0.9, 0.8, 1.0)
         );
         assert_eq!(outcome.ratio(Kind::Store, Kind::Bare), None);
+    }
+
+    #[test]
+    fn what_the_server_itself_costs_for_one_key_is_asked_by_a_single_task() {
+        let (keys, tasks) = (Keys::Hot, 16);
+        let hot = Suite { keys, tasks };
+        assert_eq!(hot.tasks_of(Kind::RawPut), 1);
+        assert_eq!(hot.tasks_of(Kind::RawPair), 16);
+        assert_eq!(hot.tasks_of(postgres::Kind::RawPair), 1);
+        let keys = Keys::Distinct;
+        assert_eq!(Suite { keys, tasks }.tasks_of(Kind::RawPut), 16);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use async_trait::async_trait;
 use fencelock::{Client, Release};
+use lock_spi::LockStore;
 
 use super::{Arm, Keys, Site};
 
@@ -13,8 +14,7 @@ struct Guards {
     keys: Keys,
 }
 
-pub(super) async fn connect(site: &Site) -> Result<Arc<dyn Arm>> {
-    let store = site.store(site.adaptor().await?, "guards").await?;
+pub(crate) fn of(store: impl LockStore, site: &Site) -> Result<Arc<dyn Arm>> {
     let client = Client::builder(store)
         .runtime(Arc::clone(&site.runtime))
         .default_wait(None)

@@ -5,24 +5,22 @@ use std::sync::Arc;
 use anyhow::{Result, bail, ensure};
 use async_trait::async_trait;
 use lock_spi::{
-    AttemptId, FencingToken, InsertOutcome, InsertRequest, LockKey, LockStore, Payload, Queue,
-    Runtime, SessionId, WaitRequest,
+    AttemptId, FencingToken, InsertOutcome, InsertRequest, LockKey, LockStore, OpenSessionRequest,
+    Owner, Payload, Queue, Runtime, SessionId, Ttl, WaitRequest,
 };
-use store_etcd::{EtcdClient, EtcdLockStore};
 
-use super::{Arm, Keys, Site};
+use super::{Arm, Keys, Site, TTL};
 
-struct Store {
-    store: EtcdLockStore<EtcdClient>,
+struct Store<S> {
+    store: S,
     session: SessionId,
     queue: Queue,
     runtime: Arc<dyn Runtime>,
 }
 
-pub(super) async fn connect(site: &Site) -> Result<Arc<dyn Arm>> {
-    let store = site.store(site.adaptor().await?, "store").await?;
+pub(crate) async fn of(store: impl LockStore, site: &Site) -> Result<Arc<dyn Arm>> {
     Ok(Arc::new(Store {
-        session: site.session(&store).await?,
+        session: open_session(&store, site).await?,
         store,
         queue: match site.keys {
             Keys::Distinct => Queue::Never,
@@ -32,7 +30,19 @@ pub(super) async fn connect(site: &Site) -> Result<Arc<dyn Arm>> {
     }))
 }
 
-impl Store {
+/// Opens a session that outlives the benchmark.
+pub(crate) async fn open_session(store: &impl LockStore, site: &Site) -> Result<SessionId> {
+    let session = SessionId::random(&*site.runtime);
+    let request = OpenSessionRequest {
+        session,
+        owner: Owner::default(),
+        ttl: Ttl::new(TTL)?,
+    };
+    store.open_session(request).await?;
+    Ok(session)
+}
+
+impl<S: LockStore> Store<S> {
     async fn lock(&self, key: &LockKey) -> Result<FencingToken> {
         let &Self { session, queue, .. } = self;
         let attempt = AttemptId::random(&*self.runtime);
@@ -62,7 +72,7 @@ impl Store {
 }
 
 #[async_trait]
-impl Arm for Store {
+impl<S: LockStore> Arm for Store<S> {
     async fn once(&self, _: u32, key: &str) -> Result<()> {
         let key = LockKey::new(key)?;
         let token = self.lock(&key).await?;

@@ -6,15 +6,17 @@ use anyhow::{Context, Result, ensure};
 use async_trait::async_trait;
 use etcd_client::{Compare, CompareOp, KvClient, PutOptions, Txn, TxnOp};
 
-use super::{Arm, Site, lease};
+use super::Server;
+use super::server::lease;
+use crate::arms::Arm;
 
 struct RawPair {
     client: KvClient,
     lease: i64,
 }
 
-pub(super) async fn connect(site: &Site) -> Result<Arc<dyn Arm>> {
-    let client = site.client().await?;
+pub(super) async fn connect(server: &Server) -> Result<Arc<dyn Arm>> {
+    let client = server.client().await?;
     Ok(Arc::new(RawPair {
         lease: lease(&client).await?,
         client: client.kv_client(),

@@ -6,7 +6,9 @@ use anyhow::Result;
 use async_trait::async_trait;
 use etcd_client::{LockClient, LockOptions};
 
-use super::{Arm, Keys, Site, lease};
+use super::Server;
+use super::server::lease;
+use crate::arms::{Arm, Keys, Site};
 
 struct ServerLock {
     client: LockClient,
@@ -14,8 +16,8 @@ struct ServerLock {
     leases: Vec<i64>,
 }
 
-pub(super) async fn connect(site: &Site) -> Result<Arc<dyn Arm>> {
-    let client = site.client().await?;
+pub(super) async fn connect(server: &Server, site: &Site) -> Result<Arc<dyn Arm>> {
+    let client = server.client().await?;
     // Those who hold the same lease are one to the lock service: it lets them in together.
     let count = match site.keys {
         Keys::Distinct => 1,

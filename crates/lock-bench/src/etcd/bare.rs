@@ -14,7 +14,9 @@ use lock_spi::{AttemptId, InsertOutcome, InsertRequest, LockKey, LockStore, Payl
 
 use self::recorder::Recorder;
 use self::template::Template;
-use super::{Arm, Site};
+use super::Server;
+use super::server::open;
+use crate::arms::{Arm, Site, store::open_session};
 
 /// The key that the transactions are recorded for; another one takes its place each time.
 const RECORDED: &str = "recorded";
@@ -25,11 +27,11 @@ struct Bare {
     delete: Template,
 }
 
-pub(super) async fn connect(site: &Site) -> Result<Arc<dyn Arm>> {
-    let recorder = Recorder::new(site.adaptor().await?);
+pub(super) async fn connect(server: &Server, site: &Site) -> Result<Arc<dyn Arm>> {
+    let recorder = Recorder::new(server.adaptor(site).await?);
     let sent = recorder.sent();
-    let store = site.store(recorder, "bare").await?;
-    let session = site.session(&store).await?;
+    let store = open(recorder, site, "bare").await?;
+    let session = open_session(&store, site).await?;
     let key = LockKey::new(RECORDED)?;
     let request = InsertRequest {
         key: key.clone(),
@@ -48,7 +50,7 @@ pub(super) async fn connect(site: &Site) -> Result<Arc<dyn Arm>> {
     let deleting = only(sent.take())?;
     let revision = i64::try_from(grant.token.counter())?;
     Ok(Arc::new(Bare {
-        client: site.client().await?.kv_client(),
+        client: server.client().await?.kv_client(),
         grant: Template::new(granting, RECORDED, revision)?,
         delete: Template::new(deleting, RECORDED, revision)?,
     }))

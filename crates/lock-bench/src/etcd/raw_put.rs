@@ -6,12 +6,13 @@ use anyhow::Result;
 use async_trait::async_trait;
 use etcd_client::KvClient;
 
-use super::{Arm, Site};
+use super::Server;
+use crate::arms::Arm;
 
 struct RawPut(KvClient);
 
-pub(super) async fn connect(site: &Site) -> Result<Arc<dyn Arm>> {
-    Ok(Arc::new(RawPut(site.client().await?.kv_client())))
+pub(super) async fn connect(server: &Server) -> Result<Arc<dyn Arm>> {
+    Ok(Arc::new(RawPut(server.client().await?.kv_client())))
 }
 
 #[async_trait]

@@ -1,0 +1,65 @@
+//! Locks on etcd.
+
+mod bare;
+mod raw_pair;
+mod raw_put;
+mod server;
+mod server_lock;
+
+use clap::ValueEnum;
+
+pub(crate) use self::server::Server;
+use crate::backend::{self, Comparison, Goal};
+
+/// What is measured on etcd.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Kind {
+    /// One put.
+    RawPut,
+    /// The least transactions that make a lock.
+    RawPair,
+    /// The transactions of the store, with nothing around them.
+    Bare,
+    /// The store.
+    Store,
+    /// The client: guards.
+    Guards,
+    /// etcd's own lock service.
+    ServerLock,
+}
+
+impl backend::Kind for Kind {
+    const COMPARISON: Comparison<Self> = Comparison {
+        file: "etcd",
+        server: "etcd",
+        driver: "etcd-client",
+        limit: Self::RawPut,
+        needed: Self::Bare,
+        ratios: "a lock taken and given back counts as two writes",
+        caption: "Writes of locks for each raw put; a lock is two",
+        goal: Goal {
+            of: Self::Bare,
+            who: Self::Guards,
+            ratio: 0.90,
+            most_tasks: u32::MAX,
+        },
+    };
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::RawPut => "raw put",
+            Self::RawPair => "raw pair",
+            Self::Bare => "GRANT + DELETE",
+            Self::Store => "store",
+            Self::Guards => "guards",
+            Self::ServerLock => "etcd's Lock + Unlock",
+        }
+    }
+
+    fn writes(self) -> f64 {
+        match self {
+            Self::RawPut => 1.0,
+            _ => 2.0,
+        }
+    }
+}
