@@ -9,7 +9,7 @@ mod postgres;
 
 use self::url::{StoreUrl, Target};
 use crate::client::Client;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Connects to what a URL names; see [`Client::connect`].
 pub(crate) async fn connect(url: &str) -> Result<Client> {
@@ -33,6 +33,7 @@ pub(crate) async fn connect(url: &str) -> Result<Client> {
     }
 }
 
-fn missing(scheme: &str, feature: &str) -> Error {
-    Error::invalid(format!("URLs with {scheme} need the feature {feature}"))
+#[cfg(not(all(feature = "etcd", feature = "memory", feature = "postgres")))]
+fn missing(scheme: &str, feature: &str) -> crate::error::Error {
+    crate::error::Error::invalid(format!("URLs with {scheme} need the feature {feature}"))
 }
