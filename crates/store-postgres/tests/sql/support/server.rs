@@ -49,6 +49,8 @@ impl Database {
         server
             .create_database_from(&database.name, TEMPLATE)
             .unwrap();
+        // The first connection notes that the data has moved.
+        database.psql("SELECT dlock.attach_1()");
         database
     }
 
