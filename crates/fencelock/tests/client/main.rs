@@ -13,6 +13,7 @@ mod pause;
 mod release;
 mod renewal;
 mod telemetry;
+mod threads;
 mod timing;
 mod waiting;
 mod zombie;

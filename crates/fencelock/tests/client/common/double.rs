@@ -1,5 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -51,6 +51,8 @@ pub(crate) enum Act {
     Refuse(ErrorKind, Effect),
     /// Does nothing and never answers.
     Hang,
+    /// Blocks its thread before it does anything: once to meet whoever waits there, and once more.
+    Block(Arc<Barrier>),
     Panic,
     /// Does it after this long, and answers after as long again.
     Travel(Duration),
@@ -239,8 +241,13 @@ impl Double {
             once.or_else(|| state.always.get(&op).cloned())
                 .unwrap_or(Act::Pass)
         };
-        if matches!(act, Act::Panic) {
-            panic!("scripted");
+        match &act {
+            Act::Panic => panic!("scripted"),
+            Act::Block(gate) => {
+                gate.wait();
+                gate.wait();
+            }
+            _ => {}
         }
         let double = self.clone();
         let call = async move { double.carry_out(act, apply).await };
@@ -260,7 +267,7 @@ impl Double {
             Act::Slow(delay) | Act::Travel(delay) => self.runtime.sleep(*delay).await,
             Act::Refuse(kind, effect) => return Err(Error::new(*kind, *effect, "scripted")),
             Act::Hang => std::future::pending().await,
-            Act::Pass | Act::LateReply(_) | Act::LoseReply | Act::Panic => {}
+            Act::Pass | Act::LateReply(_) | Act::LoseReply | Act::Block(_) | Act::Panic => {}
         }
         let answer = apply(&mut self.state(), self.runtime.now());
         self.tell();
