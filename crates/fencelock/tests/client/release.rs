@@ -299,3 +299,15 @@ fn work_is_dropped_on_loss() {
     assert!(matches!(error.lost(), Some(LostReason::Revoked { .. })));
     assert!(*dropped.lock().unwrap());
 }
+
+/// A grant on its way back is accounted for: a renewal that ended it first would make its holder
+/// believe that it had been lost.
+#[test]
+fn a_renewal_leaves_a_grant_to_its_release_that_is_under_way() {
+    let scene = Scene::new();
+    let (_kept, guard) = (scene.guard("kept"), scene.guard("k"));
+    scene.pass(seconds(4));
+    scene.store.next(Op::Delete, [Act::Slow(seconds(2))]);
+    assert_eq!(scene.run(guard.release()).unwrap(), Release::Released);
+    assert_eq!(scene.store.count(Op::KeepAlive), 1);
+}
