@@ -4,11 +4,12 @@
 
 mod common;
 
-use common::{Cluster, Node, key, simulate};
+use common::{Cluster, Node, Order, key, simulate};
 use etcd_kv::{DeleteRequest, LeaseId, MetadataStore, PutRequest};
+use futures_util::future::join;
 use lock_spi::{
-    AttemptId, Gone, GoneReason, InsertOutcome, LockStore, Owner, Queue, Reason, RevokeTarget,
-    SessionId,
+    AttemptId, Effect, Gone, GoneReason, InsertOutcome, LockStore, Owner, Queue, Reason,
+    RevokeTarget, SessionId,
 };
 
 /// Writes a copy of a stored lock as another attempt's, as a proxy that repeats a request might.
@@ -66,6 +67,29 @@ fn a_grant_nobody_accounts_for_is_ended_for_good() {
         let outcome = node.insert(session, "k", attempt, Queue::Never).await?;
         assert_eq!(outcome, InsertOutcome::Ended);
         node.take(session, "k").await;
+        Ok(())
+    });
+}
+
+/// Otherwise the release would find nothing, and say that the grant had been gone.
+#[test]
+fn a_grant_whose_release_is_under_way_is_left_to_it() {
+    simulate(async |cluster| {
+        let node = cluster.node_with_postman().await;
+        let session = node.session().await;
+        let (grant, attempt) = node.take(session, "k").await;
+        node.kv.next(&[Order::Keep]);
+        let release = node.store.delete_if_owner(&grant.key, grant.token);
+        let renewal = async {
+            node.keep(session, &[], &[attempt]).await.unwrap();
+            cluster.names("lock/")
+        };
+        let (released, left) = join(release, renewal).await;
+        assert_eq!(left, ["k"]);
+        assert_eq!(released.unwrap_err().effect(), Effect::Unknown);
+        // Nobody is at it any more.
+        node.keep(session, &[], &[attempt]).await?.unwrap();
+        assert_eq!(cluster.names("lock/"), Vec::<String>::new());
         Ok(())
     });
 }
