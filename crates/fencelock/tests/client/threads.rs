@@ -10,6 +10,8 @@ use crate::common::{Act, Double, Op, acquired, client_of, millis};
 /// What began between the client's look at its session and the store's would be in neither account,
 /// and be ended as surplus while its holder believes in it.
 #[test]
+// A thread waits and no task; and nothing tells that something will not happen.
+#[allow(clippy::disallowed_methods)]
 fn no_attempt_begins_while_a_renewal_sets_out() {
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
