@@ -32,6 +32,10 @@ macro_rules! forward {
                 S::open_session(self, request).await
             }
 
+            async fn adopt_session(&self, session: SessionId) -> Result<Option<SessionLease>> {
+                S::adopt_session(self, session).await
+            }
+
             async fn keep_alive(&self, request: KeepAliveRequest) -> Result<Option<KeptAlive>> {
                 S::keep_alive(self, request).await
             }

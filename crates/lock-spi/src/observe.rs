@@ -114,6 +114,11 @@ impl<S: LockStore> LockStore for Observed<S> {
         self.checked(answer, Subject::of_session(session))
     }
 
+    async fn adopt_session(&self, session: SessionId) -> Result<Option<SessionLease>> {
+        let answer = self.store.adopt_session(session).await;
+        self.checked(answer, Subject::of_session(session))
+    }
+
     async fn keep_alive(&self, request: KeepAliveRequest) -> Result<Option<KeptAlive>> {
         let session = request.session;
         let call = self.begin(Operation::RENEW);

@@ -201,6 +201,8 @@ pub struct WaiterInfo {
     pub owner: Owner,
     /// Its place.
     pub place: Place,
+    /// When it was taken by its machine's clock, since the Unix epoch; for people.
+    pub queued_at: Duration,
 }
 
 /// Something that an operator should know.

@@ -52,8 +52,8 @@ pub trait LockStore: Debug + Send + Sync + 'static {
     ///   counts from a renewal that is confirmed.
     /// - **OPEN-2** The ttl may be lengthened, never shortened; the answer has the real one.
     /// - **OPEN-3** An id is never used again: after its close it is `SessionGone`.
-    /// - **OPEN-4** A session belongs to the store object that opened it; another's id is
-    ///   `InvalidRequest`.
+    /// - **OPEN-4** A session belongs to the store object that opened it, until another
+    ///   [adopts](Self::adopt_session) it; another's id is `InvalidRequest`.
     ///
     /// # Errors
     ///
@@ -68,6 +68,32 @@ pub trait LockStore: Debug + Send + Sync + 'static {
     /// Remote effect: may already have happened. On drop: left to expire after its ttl, unless
     /// closed. Queue place: none.
     async fn open_session(&self, request: OpenSessionRequest) -> Result<SessionLease>;
+
+    /// Takes over a session that another store object has opened: `async fn adopt_session(&self, session: SessionId) -> Result<Option<SessionLease>>`.
+    ///
+    /// How a lock is handed from one process to another. Whoever had the session stops using it
+    /// before: it neither renews nor closes it any more, and asks for nothing under it.
+    ///
+    /// `None` is definite: the session is gone, and everything under it.
+    ///
+    /// # Contract
+    ///
+    /// - **ADOPT-1** The session is renewed, and belongs to this store object from now on; its grants
+    ///   and places stand, with the same tokens. `remaining` counts from that renewal.
+    /// - **ADOPT-2** A session that is gone is never revived.
+    /// - **ADOPT-3** Repeated, or for a session of this store object's own, it is fine.
+    ///
+    /// # Errors
+    ///
+    /// | kind | effect | when |
+    /// |---|---|---|
+    /// | `Unavailable`, `NotLeader` | either | with `Unknown`: repeat it |
+    ///
+    /// # Cancel safety
+    ///
+    /// Remote effect: may already have happened. On drop: left to expire after its ttl, unless
+    /// closed. Queue place: kept.
+    async fn adopt_session(&self, session: SessionId) -> Result<Option<SessionLease>>;
 
     /// Renews a session and its grants in one call: `async fn keep_alive(&self, request: KeepAliveRequest) -> Result<Option<KeptAlive>>`.
     ///

@@ -224,6 +224,20 @@ impl Payload {
     }
 }
 
+macro_rules! payload_from {
+    ($($from:ty)*) => {$(
+        impl TryFrom<$from> for Payload {
+            type Error = Invalid;
+
+            fn try_from(bytes: $from) -> Result<Self, Invalid> {
+                Self::new(bytes)
+            }
+        }
+    )*};
+}
+
+payload_from!(&'static str &'static [u8] String Vec<u8> Bytes);
+
 /// Not too long, and nothing that a terminal or a log would obey.
 fn plain(what: &'static str, text: &str, max: usize) -> Result<(), Invalid> {
     if text.len() > max {

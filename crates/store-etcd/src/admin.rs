@@ -59,6 +59,7 @@ impl<M: MetadataStore> StoreAdmin for EtcdLockStore<M> {
                     session: value.session,
                     owner: value.owner,
                     place: Place { position, ahead },
+                    queued_at: value.queued_at,
                 }
             });
         Ok(waiters.collect())

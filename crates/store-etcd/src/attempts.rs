@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use lock_spi::{AttemptId, FencingToken, Instant, LockKey};
 use tokio::sync::Mutex;
 
@@ -46,10 +47,24 @@ pub(crate) struct Facts {
     pub(crate) grant: Option<FencingToken>,
     /// The create revision of its ticket.
     pub(crate) place: Option<i64>,
+    pub(crate) in_line: InLine,
     /// Who held the key when the attempt was last refused.
     pub(crate) refused_by: Option<FencingToken>,
     /// A creating request was lost; before the first of them this revision had been seen.
     pub(crate) lost_after: Option<i64>,
+}
+
+/// Where an attempt with a place stands, as it was last seen.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) enum InLine {
+    #[default]
+    Unknown,
+    /// Right behind this ticket.
+    Behind(Bytes),
+    /// Nobody is before it, and nobody will be.
+    First,
+    /// And the lock was free.
+    Turn,
 }
 
 /// Places ahead that do not take their turn although the key is free.

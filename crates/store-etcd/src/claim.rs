@@ -47,6 +47,7 @@ impl<M: MetadataStore> Insertion<'_, M> {
         let value = TicketValue {
             owner: self.session.owner.clone(),
             session: self.session.id,
+            queued_at: self.core.runtime.wall_clock(),
         };
         let enqueue = Enqueue {
             wish: self.wish(),

@@ -16,10 +16,12 @@ use crate::config::EtcdConfig;
 use crate::error::{from_kv, invalid, not_now, timed_out};
 use crate::horizon::Seen;
 use crate::meta::{Meta, Standing};
+use crate::neighbours::Neighbours;
 use crate::ops::{Confirm, Operation, Verify, Wish, WriteMeta};
 use crate::recent::Recent;
 use crate::recovery::HoldOff;
 use crate::session::{Session, Sessions};
+use crate::wakes::Wakes;
 
 /// So many keys are remembered as contended or not; nothing but cost depends on it.
 const KEYS_REMEMBERED: usize = 10_000;
@@ -36,6 +38,8 @@ pub(crate) struct Core<M> {
     pub(crate) instance: u128,
     pub(crate) sessions: Sessions,
     pub(crate) hold_off: HoldOff,
+    pub(crate) wakes: Wakes,
+    pub(crate) neighbours: Neighbours,
     standing: Mutex<Standing>,
     contended: Mutex<Recent<LockKey, bool>>,
 }
@@ -85,6 +89,8 @@ impl<M: MetadataStore> Core<M> {
             instance,
             sessions: Sessions::new(),
             hold_off: HoldOff::default(),
+            wakes: Wakes::default(),
+            neighbours: Neighbours::default(),
             standing: Mutex::new(standing),
             contended: Mutex::new(Recent::new(KEYS_REMEMBERED)),
         })

@@ -6,11 +6,11 @@ use std::time::Duration;
 use etcd_kv::{MetadataStore, RangeRequest};
 use lock_spi::{AttemptId, Effect, InsertOutcome, InsertRequest, Instant, Place, Queue, Result};
 
-use crate::attempts::Facts;
+use crate::attempts::{Facts, InLine};
 use crate::codec::LockEntry;
 use crate::core::{Core, ROUNDS};
 use crate::error::{not_now, session_gone};
-use crate::ops::{Bump, Look, QUEUE_LOOKED_AT, Queued, Ticket, Wish};
+use crate::ops::{Bump, Look, Part, QUEUE_LOOKED_AT, Queued, Ticket, Wish};
 use crate::renew::Renewal;
 use crate::session::{AtWork, Session};
 use crate::turn::{Next, next, places};
@@ -32,6 +32,8 @@ pub(crate) enum Step {
     Done(InsertOutcome),
     /// Ask for the lock without a look.
     Claim,
+    /// Take the lock without a look: it is free, and this place the first in line.
+    Take(i64),
     /// Look before anything else.
     Look,
     /// Decide by this.
@@ -77,6 +79,7 @@ impl<'a, M: MetadataStore> Insertion<'a, M> {
             }
             step = match step {
                 Step::Claim => self.claim().await?,
+                Step::Take(place) => self.take(place, &[]).await?,
                 Step::Look => self.look().await?,
                 Step::Decide(seen) => self.decide(&seen).await?,
                 Step::Done(_) => step,
@@ -105,6 +108,11 @@ impl<'a, M: MetadataStore> Insertion<'a, M> {
     /// comes first.
     fn first_step(&self) -> Step {
         let facts = self.session.facts(self.attempt());
+        if let (Some(place), InLine::Turn) = (facts.place, &facts.in_line) {
+            // Of a lock that was seen free it is known only once.
+            self.note(|facts| facts.in_line = InLine::First);
+            return Step::Take(place);
+        }
         let has_something = facts.grant.is_some() || facts.place.is_some();
         let contended = self.core.is_contended(&self.request.key);
         if has_something || facts.lost_after.is_some() || contended {
@@ -162,7 +170,7 @@ impl<'a, M: MetadataStore> Insertion<'a, M> {
         let sent = self.core.runtime.now();
         let look = Look {
             wish: self.wish(),
-            limit: Some(QUEUE_LOOKED_AT),
+            part: Part::Oldest(QUEUE_LOOKED_AT),
         };
         let answer = self.core.execute(self.limit(), &look).await?;
         self.core
@@ -180,6 +188,10 @@ impl<'a, M: MetadataStore> Insertion<'a, M> {
 
     async fn decide(&mut self, seen: &Queued) -> Result<Step> {
         let facts = self.session.facts(self.attempt());
+        if let Some(ahead) = &seen.ahead {
+            let last = ahead.last().map(|ticket| ticket.stored.clone());
+            self.note(|facts| facts.in_line = last.map_or(InLine::First, InLine::Behind));
+        }
         let joins = self.request.queue == Queue::Join;
         let next = next(self.attempt(), &facts, joins, seen);
         if !matches!(next, Next::Take { .. }) {

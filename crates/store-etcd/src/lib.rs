@@ -10,6 +10,7 @@
 //! replies, `codec` every stored name and value; the rest decides what to send next.
 
 mod admin;
+mod adopt;
 mod attempts;
 mod claim;
 #[cfg(feature = "client")]
@@ -25,6 +26,7 @@ mod horizon;
 mod insert;
 mod keep;
 mod meta;
+mod neighbours;
 mod open;
 mod ops;
 mod read;
@@ -39,6 +41,7 @@ mod store;
 mod turn;
 mod view;
 mod wait;
+mod wakes;
 
 #[cfg(feature = "client")]
 pub use client::{ClientConfig, EtcdClient};

@@ -49,7 +49,7 @@ fn closed() -> Error {
     session_gone("the session was closed; its id is never used again")
 }
 
-fn describe<M: MetadataStore>(core: &Core<M>, own: &Session) -> SessionLease {
+pub(crate) fn describe<M: MetadataStore>(core: &Core<M>, own: &Session) -> SessionLease {
     SessionLease {
         session: own.id,
         ttl: own.ttl,
@@ -58,7 +58,10 @@ fn describe<M: MetadataStore>(core: &Core<M>, own: &Session) -> SessionLease {
 }
 
 /// The session was opened before: it is renewed, so that what is left of it is known.
-async fn reopen<M: MetadataStore>(core: &Core<M>, own: &Session) -> Result<SessionLease> {
+pub(crate) async fn reopen<M: MetadataStore>(
+    core: &Core<M>,
+    own: &Session,
+) -> Result<SessionLease> {
     if core.is_finished(own).await? {
         return Err(closed());
     }

@@ -27,6 +27,11 @@ impl<K: Ord, V> Recent<K, V> {
         }
     }
 
+    pub(crate) fn forget(&mut self, key: &K) {
+        self.young.remove(key);
+        self.old.remove(key);
+    }
+
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.young.get(key).or_else(|| self.old.get(key))
     }

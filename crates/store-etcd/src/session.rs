@@ -238,15 +238,21 @@ impl Sessions {
         Some(Arc::clone(entry.or_insert_with(|| Arc::new(session))))
     }
 
+    /// Adds a session that was taken over, in place of what is remembered of the same one.
+    pub(crate) fn adopt(&self, session: Session) -> Arc<Session> {
+        let mut table = self.table();
+        table.forget(session.id);
+        table.closed.forget(&session.id);
+        let session = Arc::new(session);
+        table.open.insert(session.id, Arc::clone(&session));
+        session
+    }
+
     /// The session is gone for good, and everything under it.
     pub(crate) fn closed(&self, session: SessionId) {
         let mut table = self.table();
         table.closed.remember(session, ());
-        if let Some(session) = table.open.remove(&session) {
-            for token in session.with_attempts(|attempts| attempts.tokens()) {
-                table.by_token.remove(&token);
-            }
-        }
+        table.forget(session);
     }
 
     /// The session that holds this grant, as far as this store object knows.
@@ -274,6 +280,16 @@ impl Sessions {
     pub(crate) fn end(&self, session: &Session, attempt: AttemptId) {
         if let Some(token) = session.with_attempts(|attempts| attempts.end(attempt)) {
             self.table().by_token.remove(&token);
+        }
+    }
+}
+
+impl Table {
+    fn forget(&mut self, session: SessionId) {
+        if let Some(session) = self.open.remove(&session) {
+            for token in session.with_attempts(|attempts| attempts.tokens()) {
+                self.by_token.remove(&token);
+            }
         }
     }
 }

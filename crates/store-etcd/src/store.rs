@@ -16,7 +16,7 @@ use crate::config::EtcdConfig;
 use crate::core::Core;
 use crate::error::task_lost;
 use crate::session::AtWork;
-use crate::{insert, keep, open, read, release, renew, revoke, wait};
+use crate::{adopt, insert, keep, open, read, release, renew, revoke, wait};
 
 /// So many grants of one session end in one step of the server without holding up the rest.
 const MAX_GRANTS_PER_SESSION: u32 = 10_000;
@@ -96,7 +96,7 @@ impl<M: MetadataStore> EtcdLockStore<M> {
         Ok(Self(Arc::new(Core::connect(kv, runtime, config).await?)))
     }
 
-    pub(crate) fn core(&self) -> &Core<M> {
+    pub(crate) fn core(&self) -> &Arc<Core<M>> {
         &self.0
     }
 
@@ -136,6 +136,11 @@ impl<M: MetadataStore> LockStore for EtcdLockStore<M> {
 
     async fn open_session(&self, request: OpenSessionRequest) -> Result<SessionLease> {
         self.run_to_end(|core| open::open_session(core, request))
+            .await
+    }
+
+    async fn adopt_session(&self, session: SessionId) -> Result<Option<SessionLease>> {
+        self.run_to_end(|core| adopt::adopt_session(core, session))
             .await
     }
 

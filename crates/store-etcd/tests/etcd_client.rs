@@ -471,3 +471,27 @@ async fn who_may_not_is_denied_and_a_token_is_renewed() {
         assert!(runtime.now() < deadline);
     }
 }
+
+/// B82: the server forgets the token that the stream of the watches was opened with: the next watch is
+/// begun on another stream, with a new one.
+#[tokio::test]
+async fn a_watch_with_a_token_that_was_forgotten_gets_a_new_one() {
+    let mut server = Etcd::start().unwrap();
+    server.limit_to("locks", "pw", "k").unwrap();
+    let [host] = &*server.endpoints() else {
+        panic!("one member");
+    };
+    let config = format!("etcd://locks:pw@{host}").parse().unwrap();
+    let etcd = EtcdClient::connect(config, runtime()).await.unwrap();
+    let request = WatchRequest::new(KeyRange::key("k"));
+    let mut old = etcd.watch(request.clone()).await.unwrap();
+    // With the user go its tokens.
+    for command in ["delete locks", "add locks:pw", "grant-role locks locks"] {
+        let arguments: Vec<_> = ["user"].into_iter().chain(command.split(' ')).collect();
+        server.ctl(&arguments).unwrap();
+    }
+    let mut new = etcd.watch(request).await.unwrap();
+    assert!(next(&mut old).await.is_err(), "its stream is over");
+    etcd.put(PutRequest::new("k", "")).await.unwrap();
+    assert_eq!(next(&mut new).await.unwrap().events.len(), 1);
+}

@@ -13,6 +13,7 @@ pub(crate) async fn close_session(core: Arc<Core>, session: SessionId) -> Result
     let close = Close {
         namespace: core.namespace(),
         session,
+        instance: core.instance,
     };
     let answer = core.call(limit, &close).await.map_err(unconfirmed)?;
     core.sessions.closed(session);

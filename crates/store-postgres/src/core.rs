@@ -4,11 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lock_spi::{AttemptId, Error, ErrorKind, LockKey, Namespace, Result, Runtime, SessionId};
+use lock_spi::{
+    AttemptId, Error, ErrorKind, InsertRequest, LockKey, Namespace, Result, Runtime, SessionId,
+};
 use sqlx::types::Uuid;
 use tokio::sync::watch;
 
-use crate::calls::{Channel, Look, Notify, Wake};
+use crate::batch::Batches;
+use crate::calls::{Channel, Ending, Look, Notify, Wake};
 use crate::client::{Answer, Call, PostgresClient};
 use crate::config::PostgresConfig;
 use crate::error::invalid;
@@ -26,6 +29,8 @@ pub(crate) struct Core {
     /// On which this store object is notified.
     channel: String,
     pub(crate) sessions: Sessions,
+    pub(crate) inserts: Batches<InsertRequest>,
+    pub(crate) releases: Batches<Ending>,
     pub(crate) wakes: Arc<Wakes>,
     listens: AtomicBool,
     /// Closed with this object, which ends the task that listens.
@@ -52,6 +57,8 @@ impl Core {
             instance,
             channel,
             sessions: Sessions::new(),
+            inserts: Batches::new(),
+            releases: Batches::new(),
             wakes: Arc::default(),
             listens: AtomicBool::new(false),
             life: watch::Sender::new(()),

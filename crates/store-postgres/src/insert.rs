@@ -1,13 +1,17 @@
 //! Taking a lock: `try_insert`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_spi::{
-    AttemptId, Effect, Error, FencingToken, Grant, InsertOutcome, InsertRequest, Instant, Result,
+    AttemptId, Effect, Error, FencingToken, Grant, InsertOutcome, InsertRequest, Instant, LockKey,
+    Namespace, Result,
 };
 
-use crate::calls::{Insert, Inserted};
+use crate::batch::{Batched, Batches};
+use crate::calls::{Insert, InsertMany, InsertReply, Inserted};
+use crate::client::Call;
 use crate::core::{Core, unconfirmed};
 use crate::error::{not_now, session_gone};
 use crate::open::recovering;
@@ -37,6 +41,35 @@ pub(crate) async fn try_insert(core: Arc<Core>, request: InsertRequest) -> Resul
 
 fn gone() -> Error {
     session_gone("the session is closed or has expired")
+}
+
+impl Batched for InsertRequest {
+    type Reply = InsertReply;
+
+    fn key(&self) -> &LockKey {
+        &self.key
+    }
+
+    fn batches(core: &Core) -> &Batches<Self> {
+        &core.inserts
+    }
+
+    fn alone<'a>(&'a self, namespace: &'a Namespace) -> impl Call<Reply = InsertReply> + 'a {
+        Insert {
+            namespace,
+            request: self,
+        }
+    }
+
+    fn together<'a>(
+        requests: &'a [Self],
+        namespace: &'a Namespace,
+    ) -> impl Call<Reply = BTreeMap<usize, InsertReply>> + 'a {
+        InsertMany {
+            namespace,
+            requests,
+        }
+    }
 }
 
 struct Insertion<'a> {
@@ -103,15 +136,11 @@ impl Insertion<'_> {
         {
             return Ok(None);
         }
-        let insert = Insert {
-            namespace: core.namespace(),
-            request: self.request,
-        };
         let answered = || {
             self.session
                 .with_attempts(|attempts| attempts.answered(attempt))
         };
-        match core.call(self.session.limit, &insert).await {
+        match core.call_batched(self.session.limit, self.request).await {
             Ok(answer) => {
                 match answer.copy_lost {
                     true => self.uncertain = true,

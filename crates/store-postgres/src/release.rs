@@ -1,10 +1,13 @@
 //! Ending grants and attempts: `delete_if_owner` and `abandon`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lock_spi::{AttemptId, FencingToken, LockKey, Result, SessionId};
+use lock_spi::{AttemptId, FencingToken, LockKey, Namespace, Result, SessionId};
 
-use crate::calls::{Abandon, Release};
+use crate::batch::{Batched, Batches};
+use crate::calls::{Abandon, Ending, Release, ReleaseMany, Released};
+use crate::client::Call;
 use crate::core::{Core, unconfirmed};
 use crate::session::AtWork;
 
@@ -26,18 +29,45 @@ pub(crate) async fn delete_if_owner(
         // Nothing more is sent for its attempt from here on.
         own.with_attempts(|attempts| attempts.give_up(granted.attempt, &key));
     }
-    let release = Release {
-        namespace: core.namespace(),
-        key: &key,
+    let ending = Ending {
+        key: key.clone(),
         token,
         settled: granted.as_ref().is_some_and(|granted| granted.settled),
     };
-    let answer = core.call(core.limit_of(own.as_deref()), &release).await?;
+    let answer = core
+        .call_batched(core.limit_of(own.as_deref()), &ending)
+        .await?;
     if let (Some(own), Some(granted)) = (&own, &granted) {
         core.sessions.end(own, granted.attempt, &key);
     }
     core.wake(answer.reply.wake);
     Ok(answer.reply.released)
+}
+
+impl Batched for Ending {
+    type Reply = Released;
+
+    fn key(&self) -> &LockKey {
+        &self.key
+    }
+
+    fn batches(core: &Core) -> &Batches<Self> {
+        &core.releases
+    }
+
+    fn alone<'a>(&'a self, namespace: &'a Namespace) -> impl Call<Reply = Released> + 'a {
+        Release {
+            namespace,
+            ending: self,
+        }
+    }
+
+    fn together<'a>(
+        endings: &'a [Self],
+        namespace: &'a Namespace,
+    ) -> impl Call<Reply = BTreeMap<usize, Released>> + 'a {
+        ReleaseMany { namespace, endings }
+    }
 }
 
 pub(crate) async fn abandon(

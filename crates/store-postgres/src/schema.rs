@@ -45,8 +45,9 @@ pub enum Role {
 }
 
 /// What clients call.
-const APPLICATION: [&str; 16] = [
+const APPLICATION: [&str; 19] = [
     "abandon_1",
+    "adopt_session_1",
     "attach_1",
     "close_session_1",
     "diagnose_1",
@@ -57,10 +58,12 @@ const APPLICATION: [&str; 16] = [
     "open_session_1",
     "read_1",
     "release_1",
+    "release_many_1",
     "revocations_1",
     "revoke_1",
     "sessions_1",
     "try_insert_1",
+    "try_insert_many_1",
     "waiters_1",
 ];
 /// What clears up.

@@ -139,15 +139,21 @@ impl Sessions {
         Some(Arc::clone(entry.or_insert_with(|| Arc::new(session))))
     }
 
+    /// Adds a session that was taken over, in place of what is remembered of the same one.
+    pub(crate) fn adopt(&self, session: Session) -> Arc<Session> {
+        let mut table = self.table();
+        table.forget(session.id);
+        table.closed.forget(&session.id);
+        let session = Arc::new(session);
+        table.open.insert(session.id, Arc::clone(&session));
+        session
+    }
+
     /// The session is gone for good, and everything under it.
     pub(crate) fn closed(&self, session: SessionId) {
         let mut table = self.table();
         table.closed.remember(session, ());
-        if let Some(session) = table.open.remove(&session) {
-            for token in session.with_attempts(|attempts| attempts.tokens()) {
-                table.by_token.remove(&token);
-            }
-        }
+        table.forget(session);
     }
 
     /// Those whose time has been up for longer than a whole ttl: nobody renews them any more.
@@ -185,6 +191,16 @@ impl Sessions {
     pub(crate) fn end(&self, session: &Session, attempt: AttemptId, key: &LockKey) {
         if let Some(token) = session.with_attempts(|attempts| attempts.end(attempt, key)) {
             self.table().by_token.remove(&token);
+        }
+    }
+}
+
+impl Table {
+    fn forget(&mut self, session: SessionId) {
+        if let Some(session) = self.open.remove(&session) {
+            for token in session.with_attempts(|attempts| attempts.tokens()) {
+                self.by_token.remove(&token);
+            }
         }
     }
 }

@@ -15,14 +15,14 @@ use crate::config::PostgresConfig;
 use crate::core::Core;
 use crate::error::task_lost;
 use crate::session::AtWork;
-use crate::{close, insert, keep, open, read, reap, release, renew, revoke, wait};
+use crate::{adopt, close, insert, keep, open, read, reap, release, renew, revoke, wait};
 
 /// A [`LockStore`] on PostgreSQL.
 ///
 /// Clones are handles to the same store object, which keeps the sessions that it opened.
 ///
 /// Each operation is one call of one function of the schema `dlock`, which has to be there: see
-/// [`schema`](crate::schema). What is dead is dead by the server's clock at the moment when somebody
+/// [`schema`](crate::schema). Grants and releases that come at the same time share a call. What is dead is dead by the server's clock at the moment when somebody
 /// looks; [`reap_expired`](LockStore::reap_expired) clears it away, for a role that may.
 ///
 /// # Examples
@@ -114,6 +114,11 @@ impl LockStore for PostgresLockStore {
 
     async fn open_session(&self, request: OpenSessionRequest) -> Result<SessionLease> {
         self.run_to_end(|core| open::open_session(core, request))
+            .await
+    }
+
+    async fn adopt_session(&self, session: SessionId) -> Result<Option<SessionLease>> {
+        self.run_to_end(|core| adopt::adopt_session(core, session))
             .await
     }
 

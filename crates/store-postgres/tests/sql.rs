@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod sql {
+    mod batches;
     mod costs;
     mod faults;
     mod interleavings;

@@ -113,6 +113,10 @@ impl LockStore for Scripted {
         scripted!(self, OpenSession)
     }
 
+    async fn adopt_session(&self, _: SessionId) -> Result<Option<SessionLease>> {
+        panic!("takes no part")
+    }
+
     async fn keep_alive(&self, _: KeepAliveRequest) -> Result<Option<KeptAlive>> {
         scripted!(self, KeepAlive)
     }

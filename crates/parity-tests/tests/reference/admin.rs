@@ -65,6 +65,7 @@ impl StoreAdmin for ReferenceStore {
                     position: ticket.position,
                     ahead: u32::try_from(ahead).ok(),
                 },
+                queued_at: ticket.queued_at,
             });
             infos.collect()
         });

@@ -87,6 +87,7 @@ impl State {
                 position,
                 session,
                 attempt,
+                queued_at: at.wall_clock,
             };
             match self.flaw {
                 Some(Flaw::ServesTheLastFirst) => line.insert(0, ticket),

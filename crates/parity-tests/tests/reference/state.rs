@@ -51,6 +51,7 @@ pub(crate) struct Ticket {
     pub(crate) position: u64,
     pub(crate) session: SessionId,
     pub(crate) attempt: AttemptId,
+    pub(crate) queued_at: Duration,
 }
 
 /// When an operation takes place.
@@ -187,6 +188,22 @@ impl State {
         }
         known.deadline = at.now + known.ttl.as_duration();
         Ok(SessionLease {
+            session,
+            ttl: known.ttl,
+            remaining: known.ttl.as_duration(),
+        })
+    }
+
+    pub(crate) fn adopt_session(
+        &mut self,
+        session: SessionId,
+        store: u64,
+        at: Moment,
+    ) -> Option<SessionLease> {
+        let known = self.sessions.get_mut(&session)?;
+        known.store = store;
+        known.deadline = at.now + known.ttl.as_duration();
+        Some(SessionLease {
             session,
             ttl: known.ttl,
             remaining: known.ttl.as_duration(),

@@ -230,6 +230,12 @@ impl LockStore for ReferenceStore {
             .await?
     }
 
+    async fn adopt_session(&self, session: SessionId) -> Result<Option<SessionLease>> {
+        let id = self.id;
+        self.run(move |state, at| state.adopt_session(session, id, at))
+            .await
+    }
+
     async fn keep_alive(&self, request: KeepAliveRequest) -> Result<Option<KeptAlive>> {
         let renewal = self.runtime.random();
         let in_flight = Arc::clone(&self.in_flight);

@@ -129,15 +129,25 @@ fn was_never_sent(status: &Status) -> bool {
     false
 }
 
-/// Whether the token that the call was made with is older than the rights of the cluster. Nothing
-/// was done, and with a new token it can be.
+/// Whether the token that the call was made with is older than the rights of the cluster, or of a
+/// watch, is not known any more: for all other calls the client sees to that itself. Nothing was
+/// done, and with a new token it can be.
 pub(super) fn wants_new_token(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::GRpcStatus(status)
-            if status.message().contains("revision of auth store is old")
-                || status.message().contains("auth: revision in header is old")
-    )
+    match error {
+        Error::GRpcStatus(status) => is_about_rights(status.message()),
+        Error::WatchError(reason) => is_about_the_token(reason),
+        _ => false,
+    }
+}
+
+/// Whether a watch was refused over the token.
+pub(super) fn is_about_the_token(reason: &str) -> bool {
+    reason.contains("invalid auth token") || is_about_rights(reason)
+}
+
+fn is_about_rights(message: &str) -> bool {
+    message.contains("revision of auth store is old")
+        || message.contains("auth: revision in header is old")
 }
 
 /// Whether it is said that the lease does not exist; everything else of that variant is a broken
@@ -251,6 +261,8 @@ mod tests {
         assert!(wants_new_token(&status(Code::Unknown, old)));
         let wrong = "etcdserver: invalid auth token";
         assert!(!wants_new_token(&status(Code::Unauthenticated, wrong)));
+        let watch = |reason: &str| wants_new_token(&Error::WatchError(reason.into()));
+        assert!(watch(wrong) && !watch("etcdserver: permission denied"));
     }
 
     #[test]

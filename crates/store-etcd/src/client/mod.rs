@@ -2,9 +2,9 @@
 //!
 //! `config` and `url` say where the cluster is, `member` connects to one member of it, `endpoints`
 //! decides which member is asked and how long, `slot` when to connect anew, `requests` and
-//! `responses` translate, `errors` has the table of what may have been applied, `keep_alive` and
-//! `watch` keep the streams; `tls` and `handshake` tell certificates that do not fit from servers
-//! that do not answer.
+//! `responses` translate, `errors` has the table of what may have been applied, `keep_alive` keeps
+//! the streams of renewals and `watch` the one stream of all watches; `tls` and `handshake` tell
+//! certificates that do not fit from servers that do not answer.
 
 mod config;
 mod endpoints;

@@ -14,7 +14,8 @@ use lock_spi::{Result, Runtime};
 
 use super::config::ClientConfig;
 use super::endpoints::{Call, Endpoints};
-use super::{requests, responses, watch};
+use super::watch::Watches;
+use super::{requests, responses};
 use crate::error::from_kv;
 
 /// A real cluster, as a [`MetadataStore`]. Clones share their connections.
@@ -28,8 +29,10 @@ use crate::error::from_kv;
 ///   by it.
 /// - **Connections** on which nothing is answered any more, though new ones would work, are replaced
 ///   after one time limit of silence.
-/// - **Watches** end with an error when their connection breaks or gives no sign of life. Whoever
-///   needs one makes a new one, which goes to a member that answers.
+/// - **Watches** share one stream, which is opened for the first of them and closed a while after the
+///   last. All end with an error when it breaks or gives no sign of life. Whoever needs one makes a
+///   new one, and the first to do so opens a new stream, at a member that answers. Who reads a watch
+///   slowly holds up nobody: what it has not read is kept.
 ///
 /// # Examples
 ///
@@ -50,7 +53,7 @@ use crate::error::from_kv;
 pub struct EtcdClient {
     endpoints: Arc<Endpoints>,
     runtime: Arc<dyn Runtime>,
-    watch_silence: Duration,
+    watches: Arc<Watches>,
 }
 
 impl EtcdClient {
@@ -73,10 +76,13 @@ impl EtcdClient {
     pub async fn connect(config: ClientConfig, runtime: Arc<dyn Runtime>) -> Result<Self> {
         let endpoints = Endpoints::new(&config, Arc::clone(&runtime))?;
         endpoints.connect().await.map_err(from_kv)?;
+        let endpoints = Arc::new(endpoints);
+        let patience = (config.request_timeout, config.watch_silence);
+        let watches = Watches::new(Arc::clone(&endpoints), Arc::clone(&runtime), patience);
         Ok(Self {
-            endpoints: Arc::new(endpoints),
+            endpoints,
             runtime,
-            watch_silence: config.watch_silence,
+            watches: Arc::new(watches),
         })
     }
 }
@@ -202,12 +208,7 @@ impl MetadataStore for EtcdClient {
     }
 
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream, KvError> {
-        let begun = self.endpoints.call(Call::Read, |member| {
-            let (client, request) = (member.watch(), request.clone());
-            async move { watch::begin(client, request).await }
-        });
-        let runtime = Arc::clone(&self.runtime);
-        begun.await?.into_stream(runtime, self.watch_silence)
+        self.watches.watch(request).await
     }
 
     async fn compact(&self, revision: i64) -> Result<(), KvError> {

@@ -135,6 +135,8 @@ pub(crate) struct TicketValue {
     pub(crate) owner: Owner,
     #[serde(with = "text")]
     pub(crate) session: SessionId,
+    #[serde(with = "millis")]
+    pub(crate) queued_at: Duration,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

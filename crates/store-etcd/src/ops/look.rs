@@ -13,8 +13,18 @@ pub(crate) const QUEUE_LOOKED_AT: u32 = 33;
 #[derive(Debug)]
 pub(crate) struct Look<'a> {
     pub(crate) wish: Wish<'a>,
-    /// So many of the queue's first tickets; `None` for all.
-    pub(crate) limit: Option<u32>,
+    pub(crate) part: Part,
+}
+
+/// How much of the queue is looked at.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Part {
+    /// All tickets.
+    All,
+    /// So many of the first ones.
+    Oldest(u32),
+    /// This ticket.
+    Only(Bytes),
 }
 
 /// What it shows.
@@ -27,9 +37,9 @@ pub(crate) struct Queued {
     /// The tickets before the attempt's own, oldest first; `None` when the own one is not among
     /// those that were looked at.
     pub(crate) ahead: Option<Vec<Ticket>>,
-    /// Whether anybody waits, the attempt itself included.
+    /// Whether there is any of the tickets that were looked at, the attempt's own included.
     pub(crate) anybody: bool,
-    /// Of the oldest ticket, if anybody waits.
+    /// The oldest of them.
     pub(crate) first: Option<Bytes>,
 }
 
@@ -44,12 +54,18 @@ impl Operation for Look<'_> {
     type Reply = Queued;
 
     fn txn(&self) -> Txn {
-        let Self { wish, limit } = self;
+        let Self { wish, part } = self;
+        let all = || RangeRequest::prefix(wish.keys.queue(wish.key));
+        let (tickets, limit) = match part {
+            Part::All => (all(), None),
+            Part::Oldest(count) => (all(), Some(*count)),
+            Part::Only(ticket) => (RangeRequest::key(ticket.clone()), None),
+        };
         let queue = RangeRequest {
-            limit: *limit,
+            limit,
             order: Order::CreateRevision,
             keys_only: true,
-            ..RangeRequest::prefix(wish.keys.queue(wish.key))
+            ..tickets
         };
         Txn::default().then(
             [get(wish.keys.meta()), get(wish.session())]

@@ -5,6 +5,7 @@
 //! what is unique to one attempt or session.
 
 mod abandon;
+mod adopt;
 mod bump;
 mod close;
 mod confirm;
@@ -23,13 +24,14 @@ mod verify;
 mod wish;
 
 pub(crate) use abandon::{Abandon, AbandonForm};
+pub(crate) use adopt::{Adopt, AdoptReply};
 pub(crate) use bump::Bump;
 pub(crate) use close::Close;
 pub(crate) use confirm::Confirm;
 pub(crate) use delete::{Delete, DeleteReply};
 pub(crate) use enqueue::{Enqueue, EnqueueReply};
 pub(crate) use grant::Grant;
-pub(crate) use look::{Look, QUEUE_LOOKED_AT, Queued, Ticket};
+pub(crate) use look::{Look, Part, QUEUE_LOOKED_AT, Queued, Ticket};
 pub(crate) use meta::WriteMeta;
 pub(crate) use open::{Open, OpenReply};
 pub(crate) use peek::Peek;

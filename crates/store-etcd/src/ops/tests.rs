@@ -102,6 +102,7 @@ impl Bench {
         let value = TicketValue {
             owner: Owner::default(),
             session: self.session,
+            queued_at: Duration::ZERO,
         };
         let enqueue = Enqueue {
             wish: self.wish(attempt),
@@ -136,7 +137,11 @@ impl Bench {
 
     async fn look(&self, attempt: AttemptId) -> Queued {
         let wish = self.wish(attempt);
-        self.send(&Look { wish, limit: None }).await
+        self.send(&Look {
+            wish,
+            part: Part::All,
+        })
+        .await
     }
 }
 
@@ -442,6 +447,7 @@ fn for_each_operation(check: &dyn Fn(&Txn, ReadReply<'_>)) {
     let ticket = &TicketValue {
         owner: Owner::default(),
         session,
+        queued_at: Duration::ZERO,
     };
     let opened = &SessionValue {
         owner: Owner::default(),
@@ -504,7 +510,10 @@ fn for_each_operation(check: &dyn Fn(&Txn, ReadReply<'_>)) {
             session,
             meta: 1
         },
-        Look { wish, limit: None },
+        Look {
+            wish,
+            part: Part::All
+        },
         Peek { keys, key },
         Open {
             keys,

@@ -74,7 +74,7 @@ impl Waiter {
         let (store, request) = (stage.node.store.clone(), self.wait.clone());
         let waits = async move { store.await_release(request).await };
         let task = runtime().run_to_end(waits);
-        // Two looks, and two watches between them.
+        // Two watches and a look; and where it did not know who is before it, once more.
         runtime().sleep(Duration::from_millis(500)).await;
         async move { task.await.expect("it is not dropped") }
     }

@@ -24,19 +24,16 @@ BEGIN
   RAISE EXCEPTION 'dlock: the row of the key comes and goes' USING ERRCODE = '40001';
 END $f$;
 
--- outcome: granted; queued: the attempt has a place; held: by somebody, or for somebody in the
--- queue; ended: the attempt is over for good; session_gone; again: the session is just being
--- renewed, ask at once.
-CREATE FUNCTION dlock.try_insert_1(
+-- The whole way of an insert. p_locked: the caller has the row lock of the key.
+CREATE FUNCTION dlock.insert_1(
   p_ns text, p_key text, p_session bigint, p_attempt uuid, p_payload bytea, p_queue boolean,
-  p_lock_ms int,
+  p_locked boolean,
   OUT outcome text, OUT token bigint, OUT remaining_ms bigint, OUT lifted boolean,
   OUT place bigint, OUT ahead int,
   OUT h_token bigint, OUT h_session bigint, OUT h_owner text, OUT h_payload bytea,
   OUT h_granted_at_ms bigint, OUT h_remaining_ms bigint,
   OUT wake_channel text, OUT wake_attempt uuid)
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $f$
+  LANGUAGE plpgsql VOLATILE AS $f$
 DECLARE
   l dlock.locks;
   s dlock.sessions;
@@ -44,47 +41,12 @@ DECLARE
   minted record;
   v_first bigint;
   v_lives boolean;
-  v_locked boolean;
+  v_locked boolean := p_locked;
   v_refused boolean := false;
 BEGIN
-  -- Written out, being cheaper than a call.
-  IF set_config('lock_timeout', p_lock_ms::text, true) IS NULL
-     OR current_setting('transaction_isolation') <> 'read committed' OR pg_is_in_recovery()
-     OR current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')
-  THEN
-    PERFORM dlock.prelude_1(p_lock_ms);
-  END IF;
-
-  -- A key that looks free is locked at once. Any other is first looked at without a lock, since
-  -- most refusals need none, and locked if there turns out to be something to write.
-  SELECT * INTO l FROM dlock.locks x
-   WHERE x.namespace = p_ns AND x.lock_key = p_key AND NOT x.held FOR NO KEY UPDATE;
-  v_locked := FOUND;
-  IF v_locked THEN
-    -- Mostly there is nothing else to think of. Where this finds something, all is asked below.
-    UPDATE dlock.locks x
-       SET token = dlock.draw_1(m.term, greatest(x.token, x.floor, m.retired)), held = true,
-           session = p_session, incarnation = y.incarnation, owner = y.owner, attempt = p_attempt,
-           payload = p_payload, granted_at = clock_timestamp(), expires_at = y.expires_at
-      FROM dlock.sessions y, dlock.meta m
-     WHERE x.namespace = p_ns AND x.lock_key = p_key AND x.attempt IS NULL
-       AND y.namespace = p_ns AND y.session = p_session
-       AND y.closed_at IS NULL AND y.expires_at > clock_timestamp()
-       AND m.one AND (NOT m.use_timeline OR m.timeline_seen = dlock.timeline_1())
-       AND NOT EXISTS (SELECT FROM dlock.spent e
-                        WHERE e.namespace = p_ns AND e.session = p_session
-                          AND e.attempt = p_attempt)
-       AND NOT EXISTS (SELECT FROM dlock.waiters w
-                        WHERE w.namespace = p_ns AND w.lock_key = p_key)
-    RETURNING 'granted', x.token, dlock.left_ms_1(x.expires_at),
-              x.token <> (m.term << 44) + currval('dlock.fencing_token_seq')
-         INTO outcome, token, remaining_ms, lifted;
-    IF FOUND THEN
-      RETURN;
-    END IF;
-  ELSE
-    SELECT * INTO l FROM dlock.locks x WHERE x.namespace = p_ns AND x.lock_key = p_key;
-  END IF;
+  -- What is not locked yet is first looked at without a lock, since most refusals need none, and
+  -- locked if there turns out to be something to write.
+  SELECT * INTO l FROM dlock.locks x WHERE x.namespace = p_ns AND x.lock_key = p_key;
   LOOP
     SELECT * INTO s FROM dlock.sessions x
      WHERE x.namespace = p_ns AND x.session = p_session AND x.closed_at IS NULL;
@@ -162,7 +124,7 @@ BEGIN
       token := minted.token;
       lifted := minted.lifted;
       UPDATE dlock.locks x
-         SET token = try_insert_1.token, held = true, session = p_session,
+         SET token = insert_1.token, held = true, session = p_session,
              incarnation = s.incarnation, owner = s.owner, attempt = p_attempt,
              payload = p_payload, granted_at = clock_timestamp(), expires_at = s.expires_at
        WHERE x.namespace = p_ns AND x.lock_key = p_key;
@@ -204,6 +166,74 @@ BEGIN
     outcome := 'queued';
     ahead := dlock.ahead_1(p_ns, p_key, place);
   END IF;
+END $f$;
+
+-- outcome: granted; queued: the attempt has a place; held: by somebody, or for somebody in the
+-- queue; ended: the attempt is over for good; session_gone; again: the session is just being
+-- renewed, ask at once.
+CREATE FUNCTION dlock.try_insert_1(
+  p_ns text, p_key text, p_session bigint, p_attempt uuid, p_payload bytea, p_queue boolean,
+  p_lock_ms int,
+  OUT outcome text, OUT token bigint, OUT remaining_ms bigint, OUT lifted boolean,
+  OUT place bigint, OUT ahead int,
+  OUT h_token bigint, OUT h_session bigint, OUT h_owner text, OUT h_payload bytea,
+  OUT h_granted_at_ms bigint, OUT h_remaining_ms bigint,
+  OUT wake_channel text, OUT wake_attempt uuid)
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+  SET search_path = pg_catalog, pg_temp AS $f$
+DECLARE
+  v_locked boolean;
+  v_incarnation bigint;
+  v_owner text;
+  v_ends timestamptz;
+  v_term bigint;
+  v_retired bigint;
+BEGIN
+  -- Written out, being cheaper than a call.
+  IF set_config('lock_timeout', p_lock_ms::text, true) IS NULL
+     OR current_setting('transaction_isolation') <> 'read committed' OR pg_is_in_recovery()
+     OR current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')
+  THEN
+    PERFORM dlock.prelude_1(p_lock_ms);
+  END IF;
+
+  -- Mostly the key is free, and there is nothing else to think of. Where this finds something, all
+  -- is asked on the whole way, which is a function of its own: what it declares costs as well.
+  PERFORM FROM dlock.locks x
+    WHERE x.namespace = p_ns AND x.lock_key = p_key AND NOT x.held FOR NO KEY UPDATE;
+  v_locked := FOUND;
+  IF v_locked THEN
+    SELECT y.incarnation, y.owner, y.expires_at, m.term, m.retired
+      INTO v_incarnation, v_owner, v_ends, v_term, v_retired
+      FROM dlock.sessions y, dlock.meta m
+     WHERE y.namespace = p_ns AND y.session = p_session
+       AND y.closed_at IS NULL AND y.expires_at > clock_timestamp()
+       AND m.one AND (NOT m.use_timeline OR m.timeline_seen = dlock.timeline_1())
+       AND NOT EXISTS (SELECT FROM dlock.spent e
+                        WHERE e.namespace = p_ns AND e.session = p_session
+                          AND e.attempt = p_attempt)
+       AND NOT EXISTS (SELECT FROM dlock.waiters w
+                        WHERE w.namespace = p_ns AND w.lock_key = p_key);
+    IF FOUND THEN
+      UPDATE dlock.locks x
+         SET token = dlock.draw_1(v_term, greatest(x.token, x.floor, v_retired)), held = true,
+             session = p_session, incarnation = v_incarnation, owner = v_owner,
+             attempt = p_attempt, payload = p_payload, granted_at = clock_timestamp(),
+             expires_at = v_ends
+       WHERE x.namespace = p_ns AND x.lock_key = p_key AND x.attempt IS NULL
+      RETURNING x.token INTO token;
+      IF FOUND THEN
+        outcome := 'granted';
+        remaining_ms := dlock.left_ms_1(v_ends);
+        lifted := token <> (v_term << 44) + currval('dlock.fencing_token_seq');
+        RETURN;
+      END IF;
+    END IF;
+  END IF;
+  SELECT * INTO outcome, token, remaining_ms, lifted, place, ahead,
+                h_token, h_session, h_owner, h_payload, h_granted_at_ms, h_remaining_ms,
+                wake_channel, wake_attempt
+    FROM dlock.insert_1(p_ns, p_key, p_session, p_attempt, p_payload, p_queue, v_locked);
 END $f$;
 
 -- NULL: gone for good. The session is renewed first, so that no grant outlives it.
@@ -255,9 +285,12 @@ CREATE FUNCTION dlock.release_1(
   p_ns text, p_key text, p_token bigint, p_settled boolean, p_lock_ms int,
   OUT released boolean, OUT wake_channel text, OUT wake_attempt uuid)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $f$
+  SET search_path = pg_catalog, pg_temp AS $f$
 DECLARE
-  l dlock.locks;
+  v_session bigint;
+  v_incarnation bigint;
+  v_ends timestamptz;
+  v_waited_for boolean;
 BEGIN
   IF set_config('lock_timeout', p_lock_ms::text, true) IS NULL
      OR current_setting('transaction_isolation') <> 'read committed' OR pg_is_in_recovery()
@@ -269,18 +302,18 @@ BEGIN
   UPDATE dlock.locks x
      SET held = false, attempt = CASE WHEN NOT p_settled THEN x.attempt END
    WHERE x.namespace = p_ns AND x.lock_key = p_key AND x.token = p_token AND x.held
-  RETURNING x.* INTO l;
+  RETURNING x.session, x.incarnation, x.expires_at INTO v_session, v_incarnation, v_ends;
   IF NOT FOUND THEN
     released := false;
     RETURN;
   END IF;
-  PERFORM FROM dlock.sessions x
-    WHERE x.namespace = p_ns AND x.session = l.session AND x.incarnation = l.incarnation
-      AND x.closed_at IS NULL;
-  released := FOUND AND l.expires_at > clock_timestamp();
-  PERFORM FROM dlock.waiters w
-    WHERE w.namespace = p_ns AND w.lock_key = p_key ORDER BY w.ticket LIMIT 1;
-  IF FOUND THEN
+  SELECT v_ends > clock_timestamp() AND EXISTS (
+           SELECT FROM dlock.sessions s
+            WHERE s.namespace = p_ns AND s.session = v_session
+              AND s.incarnation = v_incarnation AND s.closed_at IS NULL),
+         EXISTS (SELECT FROM dlock.waiters w WHERE w.namespace = p_ns AND w.lock_key = p_key)
+    INTO released, v_waited_for;
+  IF v_waited_for THEN
     SELECT n.wake_channel, n.wake_attempt INTO wake_channel, wake_attempt
       FROM dlock.next_1(p_ns, p_key) n;
   END IF;

@@ -65,14 +65,15 @@ BEGIN
 END $f$;
 
 CREATE FUNCTION dlock.waiters_1(p_ns text, p_key text)
-  RETURNS TABLE (attempt uuid, session bigint, owner text, place bigint, ahead int)
+  RETURNS TABLE (attempt uuid, session bigint, owner text, place bigint, ahead int,
+                 queued_at_ms bigint)
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $f$
 #variable_conflict use_column
 BEGIN
   RETURN QUERY
     SELECT p.attempt, p.session, p.owner::text, p.ticket,
-           (row_number() OVER (ORDER BY p.ticket) - 1)::int
+           (row_number() OVER (ORDER BY p.ticket) - 1)::int, dlock.unix_ms_1(p.queued_at)
       FROM dlock.places p
      WHERE p.namespace = p_ns AND p.lock_key = p_key
      ORDER BY p.ticket;

@@ -67,6 +67,29 @@ BEGIN
   remaining_ms := dlock.left_ms_1(s.expires_at);
 END $f$;
 
+-- Another store object takes the session over, and renews it. NULL: it is gone.
+CREATE FUNCTION dlock.adopt_session_1(
+  p_ns text, p_session bigint, p_instance uuid, p_lock_ms int,
+  OUT ttl_ms bigint, OUT remaining_ms bigint)
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $f$
+#variable_conflict use_column
+BEGIN
+  PERFORM dlock.prelude_1(p_lock_ms);
+  PERFORM FROM dlock.sessions s
+    WHERE s.namespace = p_ns AND s.session = p_session FOR NO KEY UPDATE;
+  UPDATE dlock.sessions s
+     SET instance = p_instance,
+         expires_at = greatest(
+           s.expires_at, clock_timestamp() + s.ttl_ms * interval '1 millisecond')
+   WHERE s.namespace = p_ns AND s.session = p_session
+     AND s.closed_at IS NULL AND s.expires_at > clock_timestamp()
+  RETURNING s.ttl_ms, dlock.left_ms_1(s.expires_at) INTO ttl_ms, remaining_ms;
+  IF NOT FOUND THEN
+    PERFORM dlock.end_expired_1(p_ns, p_session);
+  END IF;
+END $f$;
+
 -- No row: the session is gone. Else a row of kind session, and one for each grant that was not
 -- renewed: gone, and by whom where it was revoked; or late: somebody else works on its row, what is
 -- left is its own, and the caller extends it by itself.
@@ -160,8 +183,10 @@ BEGIN
 END $f$;
 
 -- Every grant and place of the session names its row, and is nothing without it. Answers with whom
--- to wake: the first in line of what the session held or waited for.
-CREATE FUNCTION dlock.close_session_1(p_ns text, p_session bigint, p_lock_ms int)
+-- to wake: the first in line of what the session held or waited for. With an instance it closes only
+-- a session of that store object: another may have adopted it.
+CREATE FUNCTION dlock.close_session_1(
+  p_ns text, p_session bigint, p_lock_ms int, p_instance uuid DEFAULT NULL)
   RETURNS TABLE (wake_channel text, wake_attempt uuid)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $f$
@@ -171,6 +196,7 @@ BEGIN
   PERFORM dlock.prelude_1(p_lock_ms);
   UPDATE dlock.sessions s SET closed_at = clock_timestamp()
    WHERE s.namespace = p_ns AND s.session = p_session AND s.closed_at IS NULL
+     AND (p_instance IS NULL OR s.instance = p_instance)
   RETURNING s.incarnation INTO v_incarnation;
   IF NOT FOUND THEN
     -- Never seen: an open that is still on its way must find it closed.
@@ -182,6 +208,7 @@ BEGIN
     END IF;
     UPDATE dlock.sessions s SET closed_at = clock_timestamp()
      WHERE s.namespace = p_ns AND s.session = p_session AND s.closed_at IS NULL
+       AND (p_instance IS NULL OR s.instance = p_instance)
     RETURNING s.incarnation INTO v_incarnation;
     IF NOT FOUND THEN
       RETURN;

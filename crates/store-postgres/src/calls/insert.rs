@@ -73,11 +73,7 @@ impl Call for Insert<'_> {
     fn read(rows: &[PgRow]) -> Answered<InsertReply> {
         let row = only(rows)?;
         let inserted = match column(row, "outcome")? {
-            "granted" => Inserted::Granted {
-                token: required(token(row, "token")?, "token")?,
-                remaining: required(milliseconds(row, "remaining_ms")?, "remaining")?,
-                lifted: column::<Option<bool>>(row, "lifted")?.unwrap_or(false),
-            },
+            "granted" => granted(row)?,
             "queued" => Inserted::Queued(place(row)?),
             "held" => Inserted::Held(HOLDER.read(row)?),
             "ended" => Inserted::Ended,
@@ -89,6 +85,14 @@ impl Call for Insert<'_> {
         let wake = wake(row)?;
         Ok(InsertReply { inserted, wake })
     }
+}
+
+pub(super) fn granted(row: &PgRow) -> Answered<Inserted> {
+    Ok(Inserted::Granted {
+        token: required(token(row, "token")?, "token")?,
+        remaining: required(milliseconds(row, "remaining_ms")?, "remaining")?,
+        lifted: column::<Option<bool>>(row, "lifted")?.unwrap_or(false),
+    })
 }
 
 fn place(row: &PgRow) -> Answered<Place> {

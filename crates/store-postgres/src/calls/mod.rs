@@ -1,9 +1,11 @@
 //! Every function of the schema as a statement: its arguments, and how its answer is read.
 
 mod abandon;
+mod adopt;
 mod close;
 mod extend;
 mod insert;
+mod insert_many;
 mod keep;
 mod list;
 mod look;
@@ -14,14 +16,17 @@ mod read;
 mod reap;
 mod recover;
 mod release;
+mod release_many;
 mod revocations;
 mod revoke;
 mod row;
 
 pub(crate) use abandon::Abandon;
+pub(crate) use adopt::Adopt;
 pub(crate) use close::Close;
 pub(crate) use extend::Extend;
-pub(crate) use insert::{Insert, Inserted};
+pub(crate) use insert::{Insert, InsertReply, Inserted};
+pub(crate) use insert_many::InsertMany;
 pub(crate) use keep::{Keep, Kept};
 pub(crate) use list::List;
 pub(crate) use look::{Look, Sight};
@@ -31,7 +36,8 @@ pub(crate) use operators::{Diagnose, Diagnosis, Format, ListSessions, ListWaiter
 pub(crate) use read::Read;
 pub(crate) use reap::Reap;
 pub(crate) use recover::Recover;
-pub(crate) use release::Release;
+pub(crate) use release::{Ending, Release, Released};
+pub(crate) use release_many::ReleaseMany;
 pub(crate) use revocations::Revocations;
 pub(crate) use revoke::{Revoke, Revoked};
 pub(crate) use row::Wake;

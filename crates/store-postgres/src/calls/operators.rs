@@ -76,6 +76,7 @@ fn waiter(row: &PgRow) -> Answered<WaiterInfo> {
             position: required(position, "place")?.unsigned_abs(),
             ahead: count(row, "ahead")?,
         },
+        queued_at: required(milliseconds(row, "queued_at_ms")?, "time of queueing")?,
     })
 }
 

@@ -6,7 +6,13 @@ use crate::client::{Call, Query};
 
 pub(crate) struct Release<'a> {
     pub(crate) namespace: &'a Namespace,
-    pub(crate) key: &'a LockKey,
+    pub(crate) ending: &'a Ending,
+}
+
+/// The grant that a release ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Ending {
+    pub(crate) key: LockKey,
     pub(crate) token: FencingToken,
     /// No request of the grant's attempt can arrive any more, so that it need not be remembered.
     pub(crate) settled: bool,
@@ -29,9 +35,9 @@ impl Call for Release<'_> {
     fn bind<'q>(&'q self, query: Query<'q>, lock_ms: i32) -> Query<'q> {
         query
             .bind(self.namespace.as_str())
-            .bind(self.key.as_str())
-            .bind(self.token.as_i64())
-            .bind(self.settled)
+            .bind(self.ending.key.as_str())
+            .bind(self.ending.token.as_i64())
+            .bind(self.ending.settled)
             .bind(lock_ms)
     }
 

@@ -25,6 +25,13 @@ pub(super) fn unexpected(what: impl Into<String>) -> sqlx::Error {
     sqlx::Error::Decode(what.into().into())
 }
 
+/// The place in the arrays of a call for many, from 0, that a row is about.
+pub(super) fn place(row: &PgRow) -> Answered<usize> {
+    let place: i32 = column(row, "n")?;
+    let from_zero = usize::try_from(place).ok().and_then(|n| n.checked_sub(1));
+    from_zero.ok_or_else(|| unexpected(format!("an answer for place {place}")))
+}
+
 /// The one row of a function that answers with one.
 pub(super) fn only(rows: &[PgRow]) -> Answered<&PgRow> {
     match rows {

@@ -20,6 +20,7 @@ pub(super) const MIGRATIONS: [Step; 1] = [Step {
         include_str!("../../migrations/0001/sessions.sql"),
         include_str!("../../migrations/0001/queue.sql"),
         include_str!("../../migrations/0001/locks.sql"),
+        include_str!("../../migrations/0001/batches.sql"),
         include_str!("../../migrations/0001/revocations.sql"),
         include_str!("../../migrations/0001/reads.sql"),
         include_str!("../../migrations/0001/upkeep.sql"),

@@ -170,10 +170,22 @@ pub(crate) async fn no_call_scans_a_table_or_compiles_its_plan(database: &Databa
     Ok(())
 }
 
+/// What the store sets when it connects, for the functions that have no settings of their own.
+const AS_THE_STORE: &str = "SET enable_seqscan = off; SET jit = off";
+const AS_ANYBODY: &str = "SET enable_seqscan = on; SET jit = on";
+
 /// Calls everything that is called often.
 async fn one_of_each(caller: &mut Caller, attempt: u128) -> Verdict {
+    caller.run(AS_THE_STORE).await;
     let token = caller.take("key", 1, attempt).await;
     caller.enqueue("key", 2, 1_000 + attempt).await;
+    caller.run(AS_ANYBODY).await;
+    let wishes = [("a", 1, 2_000 + attempt), ("b", 1, 3_000 + attempt)];
+    let (tokens, _) = caller.insert_many(&wishes).await.unwrap();
+    holds!(tokens.len() == 2, "{tokens:?}");
+    let grants = [("a", tokens[&0]), ("b", tokens[&1])];
+    let ended = caller.release_many(&grants, true).await.unwrap();
+    holds!(ended.len() == 2, "{ended:?}");
     caller.keep_alive(1, &[("key", token)]).await;
     caller.extend("key", token).await;
     caller.read("key").await;
@@ -183,9 +195,11 @@ async fn one_of_each(caller: &mut Caller, attempt: u128) -> Verdict {
             id(1_000 + attempt)
         ))
         .await;
+    caller.run(AS_THE_STORE).await;
     caller
         .release_settled("key", token, attempt.is_multiple_of(2))
         .await;
+    caller.run(AS_ANYBODY).await;
     caller.abandon("key", 2, 1_000 + attempt).await;
     caller.revoke("revoked", None, attempt).await;
     Ok(())

@@ -1,9 +1,9 @@
 //! Faults planted into the text of the schema, each of which some test has to notice: a test that
 //! cannot fail shows nothing. And the stress that they are measured by.
 
-use super::support::stress::{SLOW, stress};
+use super::support::stress::{SLOW, stress, stress_batches};
 use super::support::{Database, Verdict, block_on};
-use super::{interleavings, queue, renewals, sessions, terms, tokens, upkeep};
+use super::{batches, interleavings, queue, renewals, sessions, terms, tokens, upkeep};
 
 /// INV-01, INV-04, INV-07, INV-08, backends test 43, P2: with numbers that are slow to come.
 mod the_schema_stands_the_stress {
@@ -23,25 +23,55 @@ mod the_schema_stands_the_stress {
     runs!(once: 1, twice: 2, three_times: 3, four_times: 4, five_times: 5);
 }
 
+/// INV-01, INV-04, backends test 43: by batches alone.
+#[test]
+fn the_schema_stands_the_stress_by_batches() {
+    let database = Database::with(&[SLOW]);
+    assert_eq!(block_on(stress_batches(&database)), Ok(()));
+}
+
 /// Leaves out the short way to a grant, which asks all questions in one statement.
 const LONG_WAY: (&str, &str) = (
-    "  IF v_locked THEN\n    -- Mostly",
-    "  IF false THEN\n    -- Mostly",
+    "  IF v_locked THEN\n    SELECT y.incarnation",
+    "  IF false THEN\n    SELECT y.incarnation",
 );
 
 /// Draws a number before it waits for the row, and grants with it.
-const EARLY: [(&str, &str); 3] = [
+const EARLY: [(&str, &str); 2] = [
     (
-        "  -- A key that looks free is locked at once.",
-        "  minted := dlock.mint_1(0);\n  -- A key that looks free is locked at once.",
+        "  -- Mostly the key is free,",
+        "  token := (SELECT t.token FROM dlock.mint_1(0) t);\n  -- Mostly the key is free,",
+    ),
+    (
+        "SET token = dlock.draw_1(v_term, greatest(x.token, x.floor, v_retired)), held = true",
+        "SET token = try_insert_1.token, held = true",
+    ),
+];
+
+/// Has an insert ask everything before it waits for the row, and again after it.
+const UNLOCKED: (&str, &str) = (
+    "AND NOT x.held FOR NO KEY UPDATE;\n  v_locked := FOUND;",
+    "AND false FOR NO KEY UPDATE;\n  v_locked := FOUND;",
+);
+
+/// Believes what it saw of the row before it waited for it.
+const STALE_ROW: (&str, &str) = (
+    "    l := dlock.lock_row_1(p_ns, p_key);\n    v_locked := true;\n",
+    "    PERFORM dlock.lock_row_1(p_ns, p_key);\n    v_locked := true;\n",
+);
+
+/// Draws the numbers of a batch before it has the rows, and grants with the last one.
+const EARLY_IN_A_BATCH: [(&str, &str); 2] = [
+    (
+        "  SELECT array_agg(u.n), array_agg(l.at) INTO v_mine, v_rows
+    FROM unnest(p_keys) WITH",
+        "  PERFORM dlock.draw_1(0, 0);
+  SELECT array_agg(u.n), array_agg(l.at) INTO v_mine, v_rows
+    FROM unnest(p_keys) WITH",
     ),
     (
         "SET token = dlock.draw_1(m.term, greatest(x.token, x.floor, m.retired)), held = true",
-        "SET token = minted.token, held = true",
-    ),
-    (
-        "      minted := dlock.mint_1(greatest(l.token, l.floor));\n",
-        "",
+        "SET token = (m.term << 44) + currval('dlock.fencing_token_seq'), held = true",
     ),
 ];
 
@@ -67,11 +97,11 @@ macro_rules! faults {
 faults!(
     a_number_drawn_before_the_lock_is_noticed: slowed, [
         SLOW,
-        EARLY[0], EARLY[1], EARLY[2],
+        EARLY[0], EARLY[1],
     ];
     a_number_drawn_before_the_wait_is_noticed:
         interleavings::a_token_that_waited_for_the_row_is_above_the_one_granted_meanwhile, [
-        EARLY[0], EARLY[1], EARLY[2],
+        EARLY[0], EARLY[1],
     ];
     spent_attempts_not_asked_for_are_noticed:
         tokens::an_attempt_that_was_given_up_is_never_granted, [
@@ -104,46 +134,43 @@ faults!(
     ];
     a_queue_asked_for_before_the_lock_is_noticed:
         interleavings::nobody_who_waits_barges_past_a_place_taken_meanwhile, [
-        LONG_WAY,
-        (
-            "  -- A key that looks free is locked at once.",
-            "  SELECT w.ticket INTO v_first FROM dlock.waiters w
-    WHERE w.namespace = p_ns AND w.lock_key = p_key ORDER BY w.ticket LIMIT 1;
-  -- A key that looks free is locked at once.",
-        ),
+        UNLOCKED,
         (
             "    SELECT w.ticket INTO v_first FROM dlock.waiters w
      WHERE w.namespace = p_ns AND w.lock_key = p_key ORDER BY w.ticket LIMIT 1;
 
     IF",
-            "    IF",
+            "    IF NOT v_locked THEN
+      SELECT w.ticket INTO v_first FROM dlock.waiters w
+       WHERE w.namespace = p_ns AND w.lock_key = p_key ORDER BY w.ticket LIMIT 1;
+    END IF;
+
+    IF",
         ),
     ];
     a_session_asked_for_before_the_lock_is_noticed:
         interleavings::nothing_is_granted_to_a_session_that_closes_while_its_insert_waits, [
-        LONG_WAY,
-        (
-            "  -- A key that looks free is locked at once.",
-            "  SELECT * INTO s FROM dlock.sessions x
-    WHERE x.namespace = p_ns AND x.session = p_session AND x.closed_at IS NULL;
-  -- A key that looks free is locked at once.",
-        ),
+        UNLOCKED,
         (
             "    SELECT * INTO s FROM dlock.sessions x
      WHERE x.namespace = p_ns AND x.session = p_session AND x.closed_at IS NULL;
     IF NOT FOUND",
-            "    IF s.session IS NULL",
+            "    IF NOT v_locked THEN
+      SELECT * INTO s FROM dlock.sessions x
+       WHERE x.namespace = p_ns AND x.session = p_session AND x.closed_at IS NULL;
+    END IF;
+    IF s.session IS NULL",
         ),
     ];
     a_holder_asked_for_before_the_lock_is_noticed:
-        interleavings::who_waited_for_a_grant_is_told_of_its_holder, [
-        (
-            "AND NOT x.held FOR NO KEY UPDATE;\n  v_locked := FOUND;",
-            "AND NOT x.held;\n  v_locked := FOUND;",
-        ),
-    ];
+        interleavings::who_waited_for_a_grant_is_told_of_its_holder, [UNLOCKED, STALE_ROW];
     a_holder_asked_for_before_the_lock_is_noticed_by_the_stress: slowed, [
         SLOW,
+        UNLOCKED,
+        STALE_ROW,
+    ];
+    the_short_way_without_a_lock_is_noticed:
+        interleavings::nobody_who_waits_barges_past_a_place_taken_meanwhile, [
         (
             "AND NOT x.held FOR NO KEY UPDATE;\n  v_locked := FOUND;",
             "AND NOT x.held;\n  v_locked := FOUND;",
@@ -213,7 +240,10 @@ faults!(
     a_holder_whose_session_is_not_asked_for_is_noticed:
         sessions::closing_ends_all_grants_by_one_row, [
         ("      v_lives := FOUND;", "      v_lives := true;"),
-        ("  released := FOUND AND", "  released := true AND"),
+        (
+            "  SELECT v_ends > clock_timestamp() AND EXISTS (",
+            "  SELECT v_ends > clock_timestamp() OR EXISTS (",
+        ),
     ];
     an_incarnation_not_compared_is_noticed:
         sessions::a_session_that_took_a_lock_leaves_nothing_to_its_namesake, [
@@ -266,19 +296,19 @@ faults!(
     the_short_way_past_a_queue_is_noticed:
         interleavings::nobody_who_waits_barges_past_a_place_taken_meanwhile, [
         (
-            "       AND NOT EXISTS (SELECT FROM dlock.waiters w
-                        WHERE w.namespace = p_ns AND w.lock_key = p_key)
-    RETURNING",
-            "    RETURNING",
+            "
+       AND NOT EXISTS (SELECT FROM dlock.waiters w
+                        WHERE w.namespace = p_ns AND w.lock_key = p_key);\n",
+            ";\n",
         ),
     ];
     the_short_way_past_a_queue_is_noticed_by_the_stress: slowed, [
         SLOW,
         (
-            "       AND NOT EXISTS (SELECT FROM dlock.waiters w
-                        WHERE w.namespace = p_ns AND w.lock_key = p_key)
-    RETURNING",
-            "    RETURNING",
+            "
+       AND NOT EXISTS (SELECT FROM dlock.waiters w
+                        WHERE w.namespace = p_ns AND w.lock_key = p_key);\n",
+            ";\n",
         ),
     ];
     the_short_way_past_a_closed_session_is_noticed:
@@ -295,12 +325,12 @@ faults!(
     ];
     the_short_way_past_forgotten_tokens_is_noticed:
         tokens::tokens_rise_above_those_of_forgotten_rows, [
-        ("greatest(x.token, x.floor, m.retired)), held", "greatest(x.token, x.floor)), held"),
+        ("greatest(x.token, x.floor, v_retired)), held", "greatest(x.token, x.floor)), held"),
     ];
     a_lease_of_its_own_on_the_short_way_is_noticed: renewals::no_grant_outlives_its_session, [
         (
-            "expires_at = y.expires_at",
-            "expires_at = clock_timestamp() + y.ttl_ms * interval '1 millisecond'",
+            "expires_at = v_ends\n       WHERE",
+            "expires_at = clock_timestamp() + interval '2 days'\n       WHERE",
         ),
     ];
     a_reaper_that_judges_by_its_first_look_is_noticed: upkeep::spares_what_it_does_not_see, [
@@ -311,5 +341,77 @@ faults!(
                       WHERE g.namespace = p_ns AND g.lock_key = k.lock_key);",
             "   WHERE x.namespace = p_ns AND x.lock_key = k.lock_key AND x.held;",
         ),
+    ];
+    a_batch_that_waits_for_a_row_is_noticed: batches::a_row_that_somebody_works_on_is_skipped, [
+        (
+            "AND NOT x.held AND x.attempt IS NULL
+                     FOR NO KEY UPDATE SKIP LOCKED",
+            "AND NOT x.held AND x.attempt IS NULL
+                     FOR NO KEY UPDATE",
+        ),
+    ];
+    a_batch_of_releases_that_waits_for_a_row_is_noticed:
+        batches::a_row_that_somebody_works_on_is_skipped, [
+        (
+            "AND x.token = u.t AND x.held
+                     FOR NO KEY UPDATE SKIP LOCKED",
+            "AND x.token = u.t AND x.held
+                     FOR NO KEY UPDATE",
+        ),
+    ];
+    a_batch_past_spent_attempts_is_noticed: batches::an_attempt_that_was_given_up_is_left_alone, [
+        (
+            "       AND (SELECT true FROM dlock.spent e
+             WHERE e.namespace = p_ns AND e.session = p_sessions[u.n]
+               AND e.attempt = p_attempts[u.n]) IS NULL\n",
+            "",
+        ),
+    ];
+    a_batch_past_a_queue_is_noticed: batches::a_key_with_somebody_in_line_is_left_alone, [
+        (
+            "       AND (SELECT true FROM dlock.waiters w
+             WHERE w.namespace = p_ns AND w.lock_key = p_keys[u.n] LIMIT 1) IS NULL
+    RETURNING u.n, x.token",
+            "    RETURNING u.n, x.token",
+        ),
+    ];
+    a_batch_past_a_closed_session_is_noticed:
+        batches::a_session_that_is_gone_is_left_alone_beside_living_ones, [
+        ("                       AND s.closed_at IS NULL AND s.expires_at > clock_timestamp()\n", ""),
+    ];
+    a_batch_past_an_attempt_is_noticed: batches::an_attempt_that_is_not_settled_is_left_alone, [
+        ("AND NOT x.held AND x.attempt IS NULL\n                     FOR", "AND NOT x.held\n FOR"),
+        ("x.ctid = u.at AND NOT x.held AND x.attempt IS NULL", "x.ctid = u.at AND NOT x.held"),
+    ];
+    a_batch_past_a_timeline_is_noticed: batches::a_new_timeline_is_left_to_single_calls, [
+        ("x.timeline_seen = dlock.timeline_1());", "true);"),
+    ];
+    a_batch_past_forgotten_tokens_is_noticed:
+        batches::tokens_of_a_batch_rise_above_those_of_forgotten_rows, [
+        ("greatest(x.token, x.floor, m.retired)), held", "greatest(x.token, x.floor)), held"),
+    ];
+    a_batch_that_believes_the_counter_is_noticed:
+        batches::tokens_of_a_batch_rise_after_the_sequence_was_set_back, [
+        (
+            "SET token = dlock.draw_1(m.term, greatest(x.token, x.floor, m.retired)), held = true",
+            "SET token = (m.term << 44) + nextval('dlock.fencing_token_seq'), held = true",
+        ),
+    ];
+    numbers_of_a_batch_drawn_before_the_locks_are_noticed_by_the_stress: stress_batches, [
+        SLOW,
+        EARLY_IN_A_BATCH[0], EARLY_IN_A_BATCH[1],
+    ];
+    a_batch_of_releases_past_a_queue_is_noticed:
+        batches::a_release_with_somebody_to_wake_is_left_alone, [
+        (
+            "       AND (SELECT true FROM dlock.waiters w
+             WHERE w.namespace = p_ns AND w.lock_key = p_keys[u.n] LIMIT 1) IS NULL
+    RETURNING u.n, x.expires_at",
+            "    RETURNING u.n, x.expires_at",
+        ),
+    ];
+    a_batch_of_releases_past_a_closed_session_is_noticed:
+        batches::a_release_of_a_session_that_is_gone_releases_nothing, [
+        ("         AND s.incarnation = x.incarnation AND s.closed_at IS NULL);", ");"),
     ];
 );

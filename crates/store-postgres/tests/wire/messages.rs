@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 /// Calls that write or renew.
-const WRITES: [&str; 10] = [
+const WRITES: [&str; 13] = [
     "abandon_1",
+    "adopt_session_1",
     "close_session_1",
     "extend_1",
     "keep_alive_1",
@@ -12,8 +13,10 @@ const WRITES: [&str; 10] = [
     "reap_1",
     "recover_1",
     "release_1",
+    "release_many_1",
     "revoke_1",
     "try_insert_1",
+    "try_insert_many_1",
 ];
 
 /// Puts the bytes of a client together to requests.

@@ -1,5 +1,7 @@
 //! A connection that calls the functions of the schema.
 
+use std::collections::BTreeMap;
+
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::types::Uuid;
 use sqlx::{AssertSqlSafe, Decode, Postgres, Row, Type};
@@ -19,6 +21,12 @@ pub(crate) const INSTANCE: Uuid = Uuid::from_u128(0x1000);
 /// An attempt, or another id.
 pub(crate) const fn id(number: u128) -> Uuid {
     Uuid::from_u128(number)
+}
+
+/// The place in the arrays of a call, from 0, that a row is about.
+fn place(row: &PgRow) -> usize {
+    let from_one: i32 = row.get("n");
+    usize::try_from(from_one).unwrap() - 1
 }
 
 /// A connection, and what it calls.
@@ -230,6 +238,50 @@ impl Caller {
             wake_channel: row.get("wake_channel"),
             wake_attempt: row.get("wake_attempt"),
         })
+    }
+
+    /// Tries to take several locks at once: the tokens of those that were granted, by the place of
+    /// the key, and whether any was lifted.
+    pub(crate) async fn insert_many(
+        &mut self,
+        wishes: &[(&str, i64, u128)],
+    ) -> sqlx::Result<(BTreeMap<usize, i64>, bool)> {
+        let keys: Vec<_> = wishes.iter().map(|(key, _, _)| *key).collect();
+        let sessions: Vec<_> = wishes.iter().map(|(_, session, _)| *session).collect();
+        let attempts: Vec<_> = wishes.iter().map(|(_, _, attempt)| id(*attempt)).collect();
+        let rows = sqlx::query("SELECT * FROM dlock.try_insert_many_1($1, $2, $3, $4, $5, $6)")
+            .bind(NAMESPACE)
+            .bind(&keys)
+            .bind(sessions)
+            .bind(attempts)
+            .bind(vec![b"payload".as_slice(); keys.len()])
+            .bind(self.lock_ms)
+            .fetch_all(&mut self.connection)
+            .await?;
+        let granted = rows.iter().map(|row| (place(row), row.get("token")));
+        let lifted = rows.iter().any(|row| row.get("lifted"));
+        Ok((granted.collect(), lifted))
+    }
+
+    /// Releases several grants at once: what became of those that were not left alone, by the place
+    /// of the key.
+    pub(crate) async fn release_many(
+        &mut self,
+        grants: &[(&str, i64)],
+        settled: bool,
+    ) -> sqlx::Result<BTreeMap<usize, bool>> {
+        let keys: Vec<_> = grants.iter().map(|(key, _)| *key).collect();
+        let tokens: Vec<_> = grants.iter().map(|(_, token)| *token).collect();
+        let rows = sqlx::query("SELECT * FROM dlock.release_many_1($1, $2, $3, $4, $5)")
+            .bind(NAMESPACE)
+            .bind(&keys)
+            .bind(tokens)
+            .bind(vec![settled; keys.len()])
+            .bind(self.lock_ms)
+            .fetch_all(&mut self.connection)
+            .await?;
+        let ended = rows.iter().map(|row| (place(row), row.get("released")));
+        Ok(ended.collect())
     }
 
     /// Takes a lock that is free: its token.

@@ -143,6 +143,52 @@ pub(crate) async fn stress(database: &Database, seed: u64) -> Verdict {
     judge(&mut reaper, complaints.collect()).await
 }
 
+/// Makes [`GRANTS`] grants by batches alone, in a database whose numbers are [slow](SLOW), and judges
+/// them.
+pub(crate) async fn stress_batches(database: &Database) -> Verdict {
+    database.psql(RECORDER);
+    let granted = AtomicU32::new(0);
+    let mut workers = Vec::new();
+    for number in 1..=CALLERS {
+        let mut caller = database.connect().await;
+        let session = i64::try_from(number).unwrap();
+        caller.open(session).await;
+        workers.push(take_all(caller, session, &granted));
+    }
+    join_all(workers).await;
+    judge(&mut database.connect().await, Vec::new()).await
+}
+
+/// Takes all keys that are free at once and gives them back at once.
+async fn take_all(mut caller: Caller, session: i64, granted: &AtomicU32) {
+    let keys: Vec<_> = (0..KEYS).map(|number| format!("key {number}")).collect();
+    let mut attempt = u128::from(session.unsigned_abs()) << 64;
+    while granted.load(Ordering::Relaxed) < GRANTS {
+        let wish = |key| {
+            attempt += 1;
+            (key, session, attempt)
+        };
+        let wishes: Vec<_> = keys.iter().map(String::as_str).map(wish).collect();
+        // It waits for a moment where somebody makes the same rows.
+        let Ok((tokens, _)) = caller.insert_many(&wishes).await else {
+            continue;
+        };
+        let grants: Vec<_> = tokens
+            .iter()
+            .map(|(place, token)| (keys[*place].as_str(), *token))
+            .collect();
+        let made = u32::try_from(grants.len()).unwrap();
+        granted.fetch_add(made, Ordering::Relaxed);
+        let ended = caller.release_many(&grants, true).await.unwrap();
+        for (place, (key, token)) in grants.iter().enumerate() {
+            // Somebody looked at its row just then.
+            if !ended.contains_key(&place) {
+                caller.release(key, *token).await;
+            }
+        }
+    }
+}
+
 async fn judge(caller: &mut Caller, mut complaints: Vec<String>) -> Verdict {
     for (what, query) in VIOLATIONS {
         let count: i64 = caller.value(query).await;
@@ -226,6 +272,9 @@ impl Worker<'_> {
 
     /// Takes a lock, perhaps by waiting in line, and gives it back, if it does not forget to.
     async fn acquire(&mut self, key: &str) {
+        if self.draws.below(2) == 0 && self.acquire_in_a_batch(key).await {
+            return;
+        }
         let queue = self.draws.below(2) == 0;
         for _ in 0..30 {
             let insert = self
@@ -241,6 +290,35 @@ impl Worker<'_> {
             }
         }
         self.own.abandon(key, self.session, self.attempt).await;
+    }
+
+    /// As a store does that is asked for several keys at once. What the batch leaves alone is asked
+    /// for by itself.
+    async fn acquire_in_a_batch(&mut self, key: &str) -> bool {
+        let other = format!("key {}", self.draws.below(KEYS));
+        let beside = self.attempt | 1 << 63;
+        let wishes = [
+            (key, self.session, self.attempt),
+            (&other, self.session, beside),
+        ];
+        // It waits for nobody's row, but for a moment where somebody makes a new one.
+        let Ok((tokens, _)) = self.own.insert_many(&wishes).await else {
+            return false;
+        };
+        if let Some(&token) = tokens.get(&1) {
+            self.granted.fetch_add(1, Ordering::Relaxed);
+            let ended = self.own.release_many(&[(&other, token)], true).await;
+            if ended.unwrap_or_default().is_empty() {
+                self.own.release(&other, token).await;
+            }
+        }
+        match tokens.get(&0) {
+            Some(&token) => {
+                self.hold(key, token).await;
+                true
+            }
+            None => false,
+        }
     }
 
     async fn hold(&mut self, key: &str, token: i64) {
