@@ -1,32 +1,33 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use lock_spi::{Effect, ErrorKind, Holder, InsertOutcome, Instant, LockKey, Payload, Ttl};
+use lock_spi::{Effect, Holder, Instant, LockKey, Payload, Queue, Ttl};
 
 use crate::attempt::OpenAttempt;
-use crate::backend::{Backend, Unanswered};
-use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::guard::Guard;
 use crate::holding::Renewal;
-use crate::session::Opened;
+use crate::line::{Begun, Seen};
 use crate::sessions::Sessions;
-use crate::timing::Timing;
+use crate::wish::{Tried, Wish};
 
-/// How long a waiter that hears nothing waits before it looks again.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// The longest pause between hearing of a release and trying: those who wait spread over it.
-const SPREAD: Duration = Duration::from_millis(20);
-/// The first pause after the store failed to answer a try.
-const FIRST_RETRY: Duration = Duration::from_millis(50);
-/// How long a try may go on after the time to wait is over.
+/// How long the first try may go on after the time to wait is over.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often one try begins anew because its session or attempt was over.
-const NEW_BEGINNINGS: u32 = 3;
+/// How long one whose time is over may take to learn who stood in the way.
+const LAST_LOOK: Duration = Duration::from_millis(200);
 
 /// Acquires a lock, waiting for it if need be; made by [`Client::acquire`], run by `.await`.
+///
+/// Those who wait are served in the order in which they took their places. A place is taken with the
+/// first call that is refused, and kept while the session lives. Those of one client who wait for the
+/// same key with the same ttl line up there, in the order in which they came, and have one place
+/// together: when the lock goes from one of them to the next, nobody else's turn is passed over.
+///
+/// Waiting is done by a task of the client, so that a turn is taken though the future is not polled
+/// at that moment.
 ///
 /// # Errors
 ///
@@ -39,7 +40,8 @@ const NEW_BEGINNINGS: u32 = 3;
 /// # Cancel safety
 ///
 /// Remote effect: may already have happened. On drop: compensated in the background, at the latest
-/// with the next confirmed renewal of the session. Queue place: none.
+/// with the next confirmed renewal of the session. Queue place: given up, or passed on to the next
+/// of the same client.
 #[derive(Debug)]
 #[must_use = "await it"]
 pub struct Acquire<'c> {
@@ -49,6 +51,7 @@ pub struct Acquire<'c> {
     ttl: Option<Ttl>,
     payload: Payload,
     renewal: Renewal,
+    transferable: bool,
 }
 
 impl<'c> Acquire<'c> {
@@ -60,13 +63,15 @@ impl<'c> Acquire<'c> {
             ttl: None,
             payload: Payload::default(),
             renewal: Renewal::Kept,
+            transferable: false,
         }
     }
 
     /// Waits for at most this long, instead of the client's default.
     ///
-    /// Each try has at least 2 s for its answer, so it may take that much longer when the store is
-    /// slow. With zero there is exactly one try; [`Duration::MAX`] waits for ever.
+    /// The first try has at least 2 s for its answer, so it may take that much longer when the store
+    /// is slow. With zero there is exactly one try and no place is taken; [`Duration::MAX`] waits for
+    /// ever.
     pub fn wait_at_most(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
         self
@@ -91,6 +96,14 @@ impl<'c> Acquire<'c> {
         self
     }
 
+    /// Holds the lock so that it can be handed to another process, by
+    /// [`into_grant`](Guard::into_grant): under a session of its own, which costs as much to open and
+    /// to renew as one for many locks.
+    pub fn transferable(mut self) -> Self {
+        self.transferable = true;
+        self
+    }
+
     async fn run(self) -> Result<Guard> {
         let Self {
             client,
@@ -99,14 +112,16 @@ impl<'c> Acquire<'c> {
             ttl,
             payload,
             renewal,
+            transferable,
         } = self;
         let wish = Wish {
             key: key?,
             timing: client.timing(ttl)?,
             payload,
             renewal,
+            transferable,
         };
-        wish.wait_for(client.sessions(), wait).await
+        wish.acquire(client.sessions(), wait).await
     }
 }
 
@@ -119,168 +134,90 @@ impl<'c> IntoFuture for Acquire<'c> {
     }
 }
 
-/// What is wished for.
-#[derive(Debug)]
-pub(crate) struct Wish {
-    pub(crate) key: LockKey,
-    pub(crate) timing: Timing,
-    pub(crate) payload: Payload,
-    pub(crate) renewal: Renewal,
-}
-
-/// How one try ended.
-pub(crate) enum Tried {
-    Failed(Error),
-    Granted(Guard),
-    Held(Option<Holder>),
-}
-
 impl Wish {
-    /// Tries once. `attempt` is the wish's attempt so far, and stays it while it is not over.
-    pub(crate) async fn try_once(
-        &self,
-        sessions: &Sessions,
-        attempt: &mut Option<OpenAttempt>,
-    ) -> Tried {
-        for _ in 0..NEW_BEGINNINGS {
-            let open = match attempt.take() {
-                Some(open) => open,
-                None => match sessions.begin(self.timing, self.key.clone()) {
-                    Ok(open) => open,
-                    Err(shut) => return Tried::Failed(shut),
-                },
-            };
-            // In its place while anything is awaited: whoever is dropped there drops it too.
-            let open = attempt.insert(open);
-            match open.session().opened().await {
-                Opened::Yes => {}
-                Opened::Failed(error) => {
-                    *attempt = None;
-                    return Tried::Failed(error);
-                }
-                Opened::Over => {
-                    *attempt = None;
-                    continue;
-                }
-            }
-            let sent = open.session().now();
-            match open.insert(self.payload.clone()).await {
-                Ok(Ok(InsertOutcome::Granted(grant))) => {
-                    let held = attempt.take();
-                    let held = held.and_then(|open| open.hold(grant, sent, self.renewal));
-                    return held.map_or_else(too_late, |held| Tried::Granted(Guard::new(held)));
-                }
-                Ok(Ok(InsertOutcome::Held(holder))) => return Tried::Held(holder),
-                // Nobody asked for a place.
-                Ok(Ok(InsertOutcome::Queued(_))) => return Tried::Held(None),
-                Ok(Ok(InsertOutcome::Ended)) => *attempt = None,
-                Ok(Err(error)) if error.kind() == ErrorKind::SessionGone => {
-                    open.session().gone();
-                    *attempt = None;
-                }
-                Ok(Err(error)) => return Tried::Failed(error.into()),
-                Err(Unanswered(why)) => {
-                    *attempt = None;
-                    return Tried::Failed(Error::unavailable(Effect::Unknown, why));
-                }
-            }
-        }
-        Tried::Failed(Error::unavailable(
-            Effect::None,
-            "no session lived long enough for a try",
-        ))
-    }
-
-    /// Tries until it is granted or the time is over.
-    async fn wait_for(&self, sessions: &Sessions, wait: Option<Duration>) -> Result<Guard> {
-        let Backend {
-            runtime, telemetry, ..
-        } = &**sessions.backend();
+    /// Tries, and waits in line if that does not do.
+    async fn acquire(&self, sessions: &Arc<Sessions>, wait: Option<Duration>) -> Result<Guard> {
+        let runtime = &sessions.backend().runtime;
         let begun = runtime.now();
         let deadline = begun + wait.unwrap_or(Duration::MAX);
-        let mut attempt = None;
-        let mut holder = None;
-        let mut backoff = Backoff::new(FIRST_RETRY, LOOK_AGAIN);
-        let mut counted = None;
-        loop {
-            let cut_off = deadline.max(runtime.now() + GRACE);
-            let tried = tokio::select! {
-                biased;
-                tried = self.try_once(sessions, &mut attempt) => tried,
-                () = runtime.sleep_until(cut_off) => {
-                    Tried::Failed(Error::unavailable(Effect::Unknown, "no answer in time"))
-                }
-            };
-            let failure = match tried {
-                Tried::Granted(guard) => return Ok(guard),
-                Tried::Held(seen) => {
-                    holder = seen.or(holder);
-                    None
-                }
-                Tried::Failed(error) if error.is_retryable() => Some(error),
-                Tried::Failed(error) => return Err(error),
-            };
-            let now = runtime.now();
-            if deadline <= now {
-                let unsettled = attempt.as_ref().is_some_and(OpenAttempt::is_unsettled);
-                let failed = failure.as_ref().map(Error::effect);
-                let effect = match unsettled || failed == Some(Effect::Unknown) {
-                    true => Effect::Unknown,
-                    false => Effect::None,
+        let lines = sessions.lines();
+        let mut waiting = match lines.occupy_free(&self.key) {
+            // With no time to wait it is the store that says who is in the way.
+            None if begun < deadline => lines.join(sessions, self, None),
+            occupied => {
+                let _occupied = occupied.unwrap_or_else(|| lines.occupy(&self.key));
+                let mut attempt = None;
+                let queue = match begun < deadline {
+                    true => Queue::Join,
+                    false => Queue::Never,
                 };
-                let waited = now.saturating_since(begun);
-                return Err(self.timed_out(waited, effect, holder, failure));
+                let tried = self.first_try(sessions, deadline, &mut attempt, queue);
+                let tried = match tried.await {
+                    Tried::Granted(guard) => return Ok(guard),
+                    Tried::Failed(error) if !error.is_retryable() => return Err(error),
+                    tried => tried,
+                };
+                let first = Begun::new(tried, attempt);
+                if deadline <= runtime.now() {
+                    let seen = first.into_seen();
+                    let effect = seen.effect();
+                    return Err(self.timed_out(sessions, begun, seen, effect).await);
+                }
+                lines.join(sessions, self, Some(first))
             }
-            counted.get_or_insert_with(|| telemetry.count_waiter());
-            match (&attempt, failure) {
-                (Some(attempt), None) => {
-                    backoff.reset();
-                    let look_again = LOOK_AGAIN - runtime.jitter(LOOK_AGAIN / 4);
-                    hint(attempt, deadline.min(now + look_again)).await;
-                }
-                _ => {
-                    let retry = now + backoff.pause(&**runtime);
-                    runtime.sleep_until(deadline.min(retry)).await;
-                }
+        };
+        tokio::select! {
+            biased;
+            answer = &mut waiting => answer,
+            () = runtime.sleep_until(deadline) => {
+                let (seen, effect) = waiting.seen();
+                drop(waiting);
+                Err(self.timed_out(sessions, begun, seen, effect).await)
             }
         }
     }
 
-    fn timed_out(
+    async fn first_try(
         &self,
-        waited: Duration,
+        sessions: &Sessions,
+        deadline: Instant,
+        attempt: &mut Option<OpenAttempt>,
+        queue: Queue,
+    ) -> Tried {
+        let runtime = &sessions.backend().runtime;
+        let cut_off = deadline.max(runtime.now() + GRACE);
+        tokio::select! {
+            biased;
+            tried = self.try_once(sessions, attempt, queue) => tried,
+            () = runtime.sleep_until(cut_off) => {
+                Tried::Failed(Error::unavailable(Effect::Unknown, "no answer in time"))
+            }
+        }
+    }
+
+    async fn timed_out(
+        &self,
+        sessions: &Sessions,
+        begun: Instant,
+        seen: Seen,
         effect: Effect,
-        holder: Option<Holder>,
-        failure: Option<Error>,
     ) -> Error {
+        let backend = sessions.backend();
+        let waited = backend.runtime.now().saturating_since(begun);
+        let mut holder = seen.holder;
+        if holder.is_none() && seen.failure.is_none() {
+            let key = self.key.clone();
+            let read = backend.call(
+                LAST_LOOK,
+                move |store| async move { store.read(&key).await },
+            );
+            holder = read.await.ok().and_then(|info| info.holder);
+        }
         let mut message = format!("lock {} was not granted within {waited:?}", self.key);
         if let Some(Holder { owner, token, .. }) = &holder {
             message.push_str(&format!("; {owner:?} held it with token {token}"));
         }
+        let failure = seen.failure.map(|failure| failure.share());
         Error::timed_out(message, effect, holder, failure)
-    }
-}
-
-fn too_late() -> Tried {
-    Tried::Failed(Error::unavailable(
-        Effect::Unknown,
-        "the grant came too late and is given back",
-    ))
-}
-
-/// Waits until the store hints that it is worth trying again, or until `latest`.
-async fn hint(attempt: &OpenAttempt, latest: Instant) {
-    let Backend { store, runtime, .. } = &*attempt.session().backend;
-    let hinted = async {
-        match store.await_release(attempt.wait_request()).await {
-            Ok(()) => runtime.sleep(SPREAD / 4 + runtime.jitter(SPREAD)).await,
-            // It cannot hint now; the timer will do.
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        biased;
-        () = hinted => {}
-        () = runtime.sleep_until(latest) => {}
     }
 }

@@ -1,16 +1,17 @@
 use std::sync::Arc;
 
 use lock_spi::{
-    AttemptId, Effect, Grant, InsertOutcome, InsertRequest, Instant, LockKey, Payload, Queue,
+    AttemptId, Effect, Grant, InsertOutcome, InsertRequest, Instant, LockKey, Payload, Place,
     WaitRequest,
 };
 
 use crate::backend::Unanswered;
 use crate::holding::{Holding, Renewal};
+use crate::line::Occupied;
 use crate::releaser::Job;
 use crate::session::Session;
 
-/// One wish for a lock, and its compensation: dropped, it is given up, in the store as well if the
+/// One attempt at a lock, and its compensation: dropped, it is given up, in the store as well if the
 /// store may know of it.
 ///
 /// It is registered with its session, so that a renewal does not take for a ghost what is wanted.
@@ -21,6 +22,8 @@ pub(crate) struct OpenAttempt {
     id: AttemptId,
     /// The store may have something of it.
     unsettled: bool,
+    /// What the lock would show that the store may have granted without anybody knowing.
+    doubtful: Option<Payload>,
     granted: bool,
 }
 
@@ -32,16 +35,27 @@ impl OpenAttempt {
             key,
             id,
             unsettled: false,
+            doubtful: None,
             granted: false,
         }
+    }
+
+    pub(crate) fn id(&self) -> AttemptId {
+        self.id
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {
         &self.session
     }
 
-    pub(crate) fn is_unsettled(&self) -> bool {
-        self.unsettled
+    /// Whether it may have been granted without anybody knowing.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.doubtful.is_some()
+    }
+
+    /// Whether its next answer is good for a wish that shows this.
+    pub(crate) fn is_good_for(&self, payload: &Payload) -> bool {
+        self.doubtful.as_ref().is_none_or(|sent| sent == payload)
     }
 
     /// Asks the store once.
@@ -50,16 +64,10 @@ impl OpenAttempt {
     /// two calls of one attempt side by side: it is to be dropped.
     pub(crate) async fn insert(
         &mut self,
-        payload: Payload,
+        request: InsertRequest,
     ) -> Result<lock_spi::Result<InsertOutcome>, Unanswered> {
-        let request = InsertRequest {
-            key: self.key.clone(),
-            session: self.session.id,
-            attempt: self.id,
-            payload,
-            queue: Queue::Never,
-        };
-        let before = std::mem::replace(&mut self.unsettled, true);
+        let was_unsettled = std::mem::replace(&mut self.unsettled, true);
+        let was_doubtful = self.doubtful.replace(request.payload.clone());
         self.session.pass();
         let answer = self
             .session
@@ -68,24 +76,25 @@ impl OpenAttempt {
                 store.try_insert(request).await
             })
             .await?;
-        let leaves_nothing = match &answer {
-            Ok(InsertOutcome::Ended | InsertOutcome::Held(_)) => true,
-            Ok(InsertOutcome::Granted(_) | InsertOutcome::Queued(_)) => false,
-            Err(error) => error.effect() == Effect::None,
-        };
-        if leaves_nothing {
-            self.unsettled = before;
+        match &answer {
+            Ok(InsertOutcome::Granted(_)) => {}
+            Ok(InsertOutcome::Queued(_)) => self.doubtful = None,
+            Err(error) if error.effect() == Effect::Unknown => {}
+            Ok(InsertOutcome::Ended | InsertOutcome::Held(_)) | Err(_) => {
+                self.unsettled = was_unsettled;
+                self.doubtful = was_doubtful;
+            }
         }
         Ok(answer)
     }
 
     /// What to wait for before asking again.
-    pub(crate) fn wait_request(&self) -> WaitRequest {
+    pub(crate) fn wait_request(&self, place: Option<Place>) -> WaitRequest {
         WaitRequest {
             key: self.key.clone(),
             session: self.session.id,
             attempt: self.id,
-            place: None,
+            place,
         }
     }
 
@@ -95,8 +104,9 @@ impl OpenAttempt {
         grant: Grant,
         sent: Instant,
         renewal: Renewal,
+        occupied: Occupied,
     ) -> Option<Arc<Holding>> {
-        let holding = self.session.hold(self.id, grant, sent, renewal)?;
+        let holding = self.session.hold(self.id, grant, sent, renewal, occupied)?;
         self.granted = true;
         Some(holding)
     }

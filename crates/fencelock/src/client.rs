@@ -2,18 +2,24 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_spi::{Holder, LockKey, LockStore, Owner, Payload, Ttl};
+use lock_spi::{Holder, LockKey, LockStore, Owner, Payload, Queue, Ttl};
 
-use crate::acquire::{Acquire, Tried, Wish};
+use crate::acquire::Acquire;
+use crate::acquire_all::AcquireAll;
 use crate::admin::Admin;
+use crate::adopt;
 use crate::builder::ClientBuilder;
 use crate::connect;
+use crate::election::Election;
 use crate::error::{Error, Result};
+use crate::grant::Grant;
 use crate::guard::Guard;
+use crate::health::Health;
 use crate::held::Held;
 use crate::holding::Renewal;
 use crate::sessions::{Sessions, Shutdown};
 use crate::timing::Timing;
+use crate::wish::{Tried, Wish};
 
 /// Locks in a store, for one process. Cheap to clone; clones are one client.
 ///
@@ -46,7 +52,7 @@ pub struct Client {
 
 #[derive(Debug)]
 struct Inner {
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     owner: Owner,
     timing: Timing,
     min_ttl: Ttl,
@@ -121,7 +127,7 @@ impl Client {
     }
 
     pub(crate) fn new(
-        sessions: Sessions,
+        sessions: Arc<Sessions>,
         owner: Owner,
         timing: Timing,
         default_wait: Option<Duration>,
@@ -138,7 +144,7 @@ impl Client {
         }
     }
 
-    pub(crate) fn sessions(&self) -> &Sessions {
+    pub(crate) fn sessions(&self) -> &Arc<Sessions> {
         &self.inner.sessions
     }
 
@@ -184,11 +190,22 @@ impl Client {
             timing: self.inner.timing,
             payload: Payload::default(),
             renewal: Renewal::Kept,
+            transferable: false,
         };
-        match wish.try_once(self.sessions(), &mut None).await {
+        let lines = self.sessions().lines();
+        // Those of this client who wait in line are in the queue as well.
+        if let Some(holder) = lines.refusal(&wish.key) {
+            return Ok(Attempt::Held(holder));
+        }
+        let _occupied = lines.occupy(&wish.key);
+        let mut attempt = None;
+        let tried = wish.try_once(self.sessions(), &mut attempt, Queue::Never);
+        match tried.await {
             Tried::Failed(error) => Err(error),
             Tried::Granted(guard) => Ok(Attempt::Acquired(guard)),
             Tried::Held(holder) => Ok(Attempt::Held(holder)),
+            // Nobody asked for a place.
+            Tried::Queued(_) => Ok(Attempt::Held(None)),
         }
     }
 
@@ -202,6 +219,47 @@ impl Client {
         Error: From<K::Error>,
     {
         Acquire::new(self, key.try_into().map_err(Error::from))
+    }
+
+    /// Takes over a lock that another process, or another client of this one, has
+    /// [handed over](Guard::into_grant): the guard that comes out holds the same grant, with the same
+    /// token.
+    ///
+    /// # Errors
+    ///
+    /// - `Lost` when the grant has ended meanwhile, or was given in another store or namespace.
+    /// - `Unavailable`, `NotLeader` when the store did not answer for as long as the grant could live.
+    ///   A clone of the grant can be tried again.
+    /// - `ShuttingDown` when the client was shut down.
+    /// - `Denied`, `Incompatible`, `Protocol` as the store says.
+    ///
+    /// # Cancel safety
+    ///
+    /// Remote effect: may already have happened. On drop: the lock is given back in the background.
+    /// Queue place: none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> fencelock::Result<()> {
+    /// # #[cfg(feature = "memory")] {
+    /// let here = fencelock::Client::connect("memory:jobs").await?;
+    /// let there = fencelock::Client::connect("memory:jobs").await?;
+    ///
+    /// let guard = here.acquire("migration").transferable().await?;
+    /// let token = guard.check()?;
+    /// let line = guard.into_grant()?.to_string(); // goes to the other process
+    ///
+    /// let guard = there.adopt(line.parse()?).await?;
+    /// assert_eq!(guard.check()?, token);
+    /// # }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn adopt(&self, grant: Grant) -> Result<Guard> {
+        let timing = self.timing(Some(grant.ttl))?;
+        adopt::adopt(self.sessions(), timing, grant).await
     }
 
     /// Runs `work` while holding a lock: acquires it, runs the work, and gives it back.
@@ -261,6 +319,63 @@ impl Client {
     /// Queue place: none.
     pub async fn shutdown(self) -> Shutdown {
         self.sessions().shut_down().await
+    }
+
+    /// Stands for an election: of all who campaign for `key`, one leads at a time. Nothing is asked
+    /// of the store yet.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidRequest` for a bad key.
+    pub fn election<K>(&self, key: K) -> Result<Election>
+    where
+        K: TryInto<LockKey>,
+        Error: From<K::Error>,
+    {
+        Election::new(self.clone(), key.try_into()?)
+    }
+
+    /// Acquires the locks of all these keys or none, in an order that keeps those who do so from
+    /// waiting for each other in a circle: `client.acquire_all(["a", "b"]).await`.
+    ///
+    /// It waits for at most the client's default for all of them together. A bad key is an error of
+    /// the acquire.
+    pub fn acquire_all<I, K>(&self, keys: I) -> AcquireAll<'_>
+    where
+        I: IntoIterator<Item = K>,
+        K: TryInto<LockKey>,
+        Error: From<K::Error>,
+    {
+        let keys = keys.into_iter().map(|key| key.try_into());
+        AcquireAll::new(self, keys.collect::<Result<_, _>>().map_err(Error::from))
+    }
+
+    /// How the client's sessions are doing, as far as is known now. The store is not asked, and
+    /// nothing is waited for.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> fencelock::Result<()> {
+    /// # #[cfg(feature = "memory")] {
+    /// let locks = fencelock::Client::connect("memory:").await?;
+    /// let _guard = locks.acquire("nightly-report").await?;
+    /// let health = locks.health();
+    /// assert!(health.is_well());
+    /// for session in &health.sessions {
+    ///     println!("{} locks, renewed {:?} ago", session.guards, session.renewed_ago);
+    /// }
+    /// # }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn health(&self) -> Health {
+        Health {
+            shut_down: self.sessions().is_shut(),
+            sessions: self.sessions().health(),
+        }
     }
 }
 

@@ -3,9 +3,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_spi::{FencingToken, LockKey};
+use lock_spi::{FencingToken, GrantRef, LockKey};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::grant::{Grant, NotHandedOver};
 use crate::held::Held;
 use crate::holding::Holding;
 use crate::lost::Lost;
@@ -146,6 +147,49 @@ impl Guard {
             biased;
             lost = self.lost() => Err(lost),
             output = work => self.check().map(|_| output),
+        }
+    }
+
+    /// Makes of a guard that was acquired as
+    /// [`transferable`](crate::Acquire::transferable) what another process can
+    /// [`adopt`](crate::Client::adopt): the lock stays held, with the same token, and this client
+    /// does nothing for it any more. Within what is [left](Self::remaining) of it the other has to
+    /// take it over.
+    ///
+    /// # Errors
+    ///
+    /// [`NotHandedOver`] with the guard: `InvalidRequest` when it was not acquired as transferable,
+    /// `Lost` when the lock is lost.
+    pub fn into_grant(self) -> Result<Grant, NotHandedOver> {
+        let holding = &self.held.holding;
+        let session = &holding.session;
+        let refused = match holding.check() {
+            Err(lost) => Some(lost.into()),
+            Ok(_) if !session.transferable => Some(Error::invalid(
+                "the lock was not acquired as transferable, so its session keeps other locks too",
+            )),
+            Ok(_) => None,
+        };
+        if let Some(error) = refused {
+            return Err(NotHandedOver { guard: self, error });
+        }
+        let GrantRef { key, token } = holding.grant.clone();
+        let grant = Grant {
+            key,
+            token,
+            session: session.id,
+            ttl: session.timing.ttl,
+        };
+        match session.hand_away(holding) {
+            true => Ok(grant),
+            // It was lost in this moment.
+            false => match holding.check() {
+                Err(lost) => Err(NotHandedOver {
+                    guard: self,
+                    error: lost.into(),
+                }),
+                Ok(_) => unreachable!("what is held can be handed over"),
+            },
         }
     }
 

@@ -6,9 +6,9 @@ use lock_spi::{
     BoxFuture, Effect, ErrorKind, Instant, KeepAliveRequest, KeptAlive, OpenSessionRequest,
 };
 
-use crate::backoff::Backoff;
+use crate::backoff::Pauses;
 use crate::holding::Holding;
-use crate::session::{Closing, Phase, Session, Step};
+use crate::session::{Closing, Origin, Phase, Session, Step};
 
 /// Opens a session, keeps it alive for as long as somebody uses it, and closes it.
 ///
@@ -18,7 +18,7 @@ pub(crate) fn keep(session: Arc<Session>) -> BoxFuture<()> {
     let kept = Kept(session);
     Box::pin(async move {
         let session = &kept.0;
-        if open(session).await {
+        if begin(session).await {
             let _counted = session.backend.telemetry.count_session();
             renew_while_used(session).await;
         }
@@ -45,7 +45,40 @@ struct Flight {
     answer: BoxFuture<lock_spi::Result<Option<KeptAlive>>>,
 }
 
-async fn open(session: &Arc<Session>) -> bool {
+async fn begin(session: &Arc<Session>) -> bool {
+    match session.origin {
+        Origin::Adopted => adopt(session).await,
+        Origin::Opened => open(session).await,
+    }
+    session.phase() == Phase::Open
+}
+
+/// Takes a session over, trying again for as long as it may live. One that cannot be reached is left
+/// to whoever comes next.
+async fn adopt(session: &Arc<Session>) {
+    let runtime = &session.backend.runtime;
+    let until = session.now() + session.timing.ttl.as_duration();
+    let mut pauses = Pauses::new(session.timing.first_pause(), session.timing.renew_every);
+    loop {
+        let (id, sent) = (session.id, session.now());
+        let answer = session
+            .backend
+            .call(session.timing.call_limit(), move |store| async move {
+                store.adopt_session(id).await
+            })
+            .await;
+        match answer {
+            Ok(Some(lease)) => return session.confirm_opened(&lease, sent),
+            Ok(None) => return session.gone(),
+            Err(error) if !error.is_retryable() || session.now() >= until => {
+                return session.fail_to_open(error.into(), true);
+            }
+            Err(_) => runtime.sleep(pauses.next(&**runtime)).await,
+        }
+    }
+}
+
+async fn open(session: &Arc<Session>) {
     let request = OpenSessionRequest {
         session: session.id,
         owner: session.owner.clone(),
@@ -65,7 +98,6 @@ async fn open(session: &Arc<Session>) -> bool {
             session.fail_to_open(error.into(), freed);
         }
     }
-    session.phase() == Phase::Open
 }
 
 async fn renew_while_used(session: &Arc<Session>) {
@@ -169,7 +201,7 @@ async fn close(session: &Arc<Session>) -> bool {
     let runtime = &session.backend.runtime;
     let Closing { not_before, until } = session.closing();
     runtime.sleep_until(not_before).await;
-    let mut backoff = Backoff::new(session.timing.first_pause(), session.timing.renew_every);
+    let mut backoff = Pauses::new(session.timing.first_pause(), session.timing.renew_every);
     loop {
         let id = session.id;
         let answer = session
@@ -184,6 +216,6 @@ async fn close(session: &Arc<Session>) -> bool {
         if runtime.now() >= until {
             return false;
         }
-        runtime.sleep(backoff.pause(&**runtime)).await;
+        runtime.sleep(backoff.next(&**runtime)).await;
     }
 }

@@ -32,6 +32,8 @@
 //! - What a [`Guard`] believes is part of what the store has, unless an administrator ended the
 //!   grant: its deadline counts from when the last confirmed renewal was sent, on a clock that goes
 //!   on during suspend, less a margin.
+//! - Those who wait are served in the order in which they took their places in the store's queue;
+//!   those of one client have one place together, and keep the order in which they came.
 //! - "Lost" is said on a definite answer of the store, or when that deadline has passed; never
 //!   because a call failed.
 //! - Any future may be dropped at any time: what it began in the store is undone in the background,
@@ -41,8 +43,6 @@
 //!
 //! - It does not stop a holder that was suspended between its last check and its write. The
 //!   [`fence`] at the resource does.
-//! - It does not tell the order in which those who wait are served: they look again on a timer and
-//!   when the store hints.
 //!
 //! # Features
 //!
@@ -58,24 +58,32 @@
 //! [`spi`].
 
 mod acquire;
+mod acquire_all;
 mod admin;
+mod adopt;
 mod attempt;
 mod backend;
 mod backoff;
 mod builder;
 mod client;
 mod connect;
+mod election;
 mod error;
+mod grant;
 mod guard;
+mod guards;
+mod health;
 mod held;
 mod holding;
 mod keeper;
+mod line;
 mod lost;
 mod releaser;
 mod session;
 mod sessions;
 mod telemetry;
 mod timing;
+mod wish;
 
 #[cfg(all(doctest, feature = "memory"))]
 #[doc = include_str!("../../../README.md")]
@@ -85,11 +93,17 @@ pub use lock_fence as fence;
 pub use lock_spi as spi;
 
 pub use acquire::Acquire;
+pub use acquire_all::AcquireAll;
 pub use admin::{Admin, Revoke};
+pub use backoff::{Backoff, ExponentialBackoff};
 pub use builder::ClientBuilder;
 pub use client::{Attempt, Client};
+pub use election::{Election, Leader, Leadership};
 pub use error::{Error, ErrorKind, Result};
+pub use grant::{Grant, NotHandedOver};
 pub use guard::{Guard, Release};
+pub use guards::Guards;
+pub use health::{Health, SessionHealth, SessionPhase};
 pub use held::Held;
 pub use lost::{Lost, LostReason};
 pub use sessions::Shutdown;

@@ -23,6 +23,9 @@ pub enum LostReason {
     /// The deadline passed while nobody tried to renew: the process was suspended, or its executor
     /// was too busy to run the renewal.
     Overslept,
+    /// The guard was turned into a [`Grant`](crate::Grant) for another process; only a
+    /// [`Held`](crate::Held) that outlives it sees this.
+    HandedOver,
     /// The guard was released or dropped; only a [`Held`](crate::Held) that outlives it sees this.
     Released,
     /// An administrator ended the grant.
@@ -47,7 +50,7 @@ impl LostReason {
     #[must_use]
     pub fn is_definite(&self) -> bool {
         match self {
-            Self::Released | Self::Revoked { .. } | Self::SessionClosed => true,
+            Self::HandedOver | Self::Released | Self::Revoked { .. } | Self::SessionClosed => true,
             Self::Expired | Self::Overslept | Self::Unreachable => false,
         }
     }
@@ -56,6 +59,7 @@ impl LostReason {
     pub(crate) fn tag(&self) -> &'static str {
         match self {
             Self::Expired => "expired",
+            Self::HandedOver => "handed_over",
             Self::Overslept => "overslept",
             Self::Released => "released",
             Self::Revoked { .. } => "revoked",
@@ -69,6 +73,7 @@ impl fmt::Display for LostReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Expired => f.write_str("its time is over"),
+            Self::HandedOver => f.write_str("it was handed over"),
             Self::Overslept => f.write_str("the process did not run in time to renew it"),
             Self::Released => f.write_str("it was released"),
             Self::Revoked { by, reason } => write!(f, "revoked by {by:?}: {reason}"),
@@ -88,7 +93,12 @@ mod tests {
             by: Owner::new("alice").unwrap(),
             reason: Reason::new("stuck").unwrap(),
         };
-        for definite in [revoked, LostReason::SessionClosed, LostReason::Released] {
+        for definite in [
+            revoked,
+            LostReason::HandedOver,
+            LostReason::SessionClosed,
+            LostReason::Released,
+        ] {
             assert!(definite.is_definite(), "{definite}");
         }
         for open in [

@@ -5,7 +5,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_spi::{AttemptId, Effect, Instant, LockKey};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::backoff::Backoff;
+use crate::backoff::Pauses;
 use crate::error::{Error, Result};
 use crate::guard::Release;
 use crate::holding::Holding;
@@ -221,17 +221,17 @@ fn retire_if_refused(session: &Session, error: &lock_spi::Error) {
     }
 }
 
-fn pauses(session: &Session) -> Backoff {
-    Backoff::new(session.timing.first_pause(), session.timing.renew_every)
+fn pauses(session: &Session) -> Pauses {
+    Pauses::new(session.timing.first_pause(), session.timing.renew_every)
 }
 
 /// Pauses before the next try, unless there is to be none.
-async fn pause(session: &Session, backoff: &mut Backoff) {
+async fn pause(session: &Session, backoff: &mut Pauses) {
     let runtime = &session.backend.runtime;
     tokio::select! {
         biased;
         () = session.reached(Phase::Over) => {}
-        () = runtime.sleep(backoff.pause(&**runtime)) => {}
+        () = runtime.sleep(backoff.next(&**runtime)) => {}
     }
 }
 

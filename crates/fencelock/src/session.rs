@@ -1,4 +1,5 @@
 mod book;
+mod health;
 mod holders;
 mod keeping;
 
@@ -12,7 +13,7 @@ use self::book::Book;
 pub(crate) use self::holders::Opened;
 pub(crate) use self::keeping::{Closing, Step};
 use crate::backend::Backend;
-use crate::backoff::Backoff;
+use crate::backoff::Pauses;
 use crate::error::Error;
 use crate::holding::{Holding, Renewal};
 use crate::lost::LostReason;
@@ -24,6 +25,9 @@ use crate::timing::Timing;
 /// This is the bookkeeping, all of it synchronous; [`keep`](crate::keeper::keep) does the talking.
 pub(crate) struct Session {
     pub(crate) id: SessionId,
+    pub(crate) origin: Origin,
+    /// It has one grant, which can be handed over with it.
+    pub(crate) transferable: bool,
     pub(crate) owner: Owner,
     pub(crate) timing: Timing,
     pub(crate) backend: Arc<Backend>,
@@ -38,6 +42,14 @@ pub(crate) struct Session {
     /// Written under the lock of `state`.
     phase: watch::Sender<Phase>,
     state: Mutex<State>,
+}
+
+/// How a client comes to have a session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Origin {
+    /// Another client has handed it over.
+    Adopted,
+    Opened,
 }
 
 /// How far a session has come; it only goes forward.
@@ -67,7 +79,7 @@ struct State {
     renewing: bool,
     /// A renewal failed since the last confirmed one.
     failed: bool,
-    backoff: Backoff,
+    pauses: Pauses,
     /// Why it is not kept any more.
     cause: Option<Cause>,
     /// Why it could not be opened.
@@ -81,6 +93,8 @@ struct State {
 enum Cause {
     /// The client has no more use for it.
     Client,
+    /// It goes to another client.
+    HandedOver,
     /// Its guards' deadline passed, or nobody runs its keeper.
     Lapsed,
     /// The store has it no more, or never had it.
@@ -89,6 +103,8 @@ enum Cause {
 
 impl Session {
     pub(crate) fn new(
+        (origin, id): (Origin, SessionId),
+        transferable: bool,
         backend: Arc<Backend>,
         timing: Timing,
         owner: Owner,
@@ -96,7 +112,9 @@ impl Session {
     ) -> Self {
         let now = backend.runtime.now();
         Self {
-            id: SessionId::random(&*backend.runtime),
+            id,
+            origin,
+            transferable,
             owner,
             timing,
             backend,
@@ -115,7 +133,7 @@ impl Session {
                 renew_now: false,
                 renewing: false,
                 failed: false,
-                backoff: Backoff::new(timing.first_pause(), timing.renew_every),
+                pauses: Pauses::new(timing.first_pause(), timing.renew_every),
                 cause: None,
                 failure: None,
                 freed: false,

@@ -1,15 +1,18 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lock_spi::{AttemptId, FencingToken, GrantRef, LockKey, Owner};
+use lock_spi::{AttemptId, FencingToken, GrantRef, LockKey, Owner, SessionId};
 use tokio::sync::mpsc;
 
 use crate::attempt::OpenAttempt;
 use crate::backend::Backend;
 use crate::error::{Error, Result};
+use crate::grant::Grant;
+use crate::health::SessionHealth;
 use crate::keeper;
+use crate::line::{Lines, Pace};
 use crate::releaser::{self, Job};
-use crate::session::{Phase, Session};
+use crate::session::{Origin, Phase, Session};
 use crate::timing::Timing;
 
 /// The sessions of a client: one for each ttl in use, unless one is on its way out or full.
@@ -20,6 +23,7 @@ pub(crate) struct Sessions {
     /// The most grants and attempts that a session takes.
     most_users: usize,
     releaser: mpsc::UnboundedSender<Job>,
+    lines: Arc<Lines>,
     state: Mutex<State>,
 }
 
@@ -41,7 +45,7 @@ pub struct Shutdown {
 
 impl Sessions {
     /// Starts with none, and with a releaser.
-    pub(crate) fn new(backend: Arc<Backend>, owner: Owner) -> Self {
+    pub(crate) fn new(backend: Arc<Backend>, owner: Owner, pace: Pace) -> Self {
         let (releaser, jobs) = mpsc::unbounded_channel();
         backend.runtime.spawn(Box::pin(releaser::run(jobs)));
         let limit = backend
@@ -55,6 +59,7 @@ impl Sessions {
             owner,
             most_users: limit.unwrap_or(usize::MAX),
             releaser,
+            lines: Lines::new(pace),
             state: Mutex::default(),
         }
     }
@@ -63,13 +68,24 @@ impl Sessions {
         &self.backend
     }
 
+    pub(crate) fn lines(&self) -> &Arc<Lines> {
+        &self.lines
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Draws and registers a new attempt, under a new session if need be. Nothing is awaited, so
     /// nothing can be cut off half-way.
-    pub(crate) fn begin(&self, timing: Timing, key: LockKey) -> Result<OpenAttempt> {
+    ///
+    /// One that is `transferable` gets a session of its own.
+    pub(crate) fn begin(
+        &self,
+        timing: Timing,
+        key: LockKey,
+        transferable: bool,
+    ) -> Result<OpenAttempt> {
         let id = AttemptId::random(&*self.backend.runtime);
         let mut state = self.state();
         if state.shut {
@@ -79,22 +95,57 @@ impl Sessions {
         let mut of_ttl = state
             .known
             .iter()
-            .filter(|known| known.timing.ttl == timing.ttl);
+            .filter(|known| known.timing.ttl == timing.ttl && !transferable);
         if let Some(session) = of_ttl.find(|known| known.register(id, self.most_users)) {
             return Ok(OpenAttempt::new(Arc::clone(session), key, id));
         }
-        let session = Arc::new(Session::new(
+        let new = SessionId::random(&*self.backend.runtime);
+        let session = self.session((Origin::Opened, new), transferable, timing);
+        session.register(id, self.most_users);
+        if transferable {
+            session.retire();
+        }
+        state.known.push(Arc::clone(&session));
+        drop(state);
+        self.keep(&session);
+        Ok(OpenAttempt::new(session, key, id))
+    }
+
+    /// Begins to take a session over that another client has handed over.
+    pub(crate) fn adopt(&self, timing: Timing, grant: &Grant) -> Result<OpenAttempt> {
+        let id = AttemptId::random(&*self.backend.runtime);
+        let mut state = self.state();
+        if state.shut {
+            return Err(Error::shutting_down());
+        }
+        let session = self.session((Origin::Adopted, grant.session), true, timing);
+        session.register(id, self.most_users);
+        session.retire();
+        state.known.push(Arc::clone(&session));
+        drop(state);
+        self.keep(&session);
+        Ok(OpenAttempt::new(session, grant.key.clone(), id))
+    }
+
+    fn session(
+        &self,
+        origin: (Origin, SessionId),
+        transferable: bool,
+        timing: Timing,
+    ) -> Arc<Session> {
+        Arc::new(Session::new(
+            origin,
+            transferable,
             Arc::clone(&self.backend),
             timing,
             self.owner.clone(),
             self.releaser.downgrade(),
-        ));
-        session.register(id, self.most_users);
-        state.known.push(Arc::clone(&session));
-        drop(state);
-        let keeper = keeper::keep(Arc::clone(&session));
+        ))
+    }
+
+    fn keep(&self, session: &Arc<Session>) {
+        let keeper = keeper::keep(Arc::clone(session));
         self.backend.runtime.spawn(keeper);
-        Ok(OpenAttempt::new(session, key, id))
     }
 
     /// Takes nothing new any more and ends everything: keepers and releaser tell the store, in the
@@ -126,6 +177,18 @@ impl Sessions {
             }
         }
         report
+    }
+
+    /// Whether it takes nothing new any more.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.state().shut
+    }
+
+    /// How all of them are doing.
+    pub(crate) fn health(&self) -> Vec<SessionHealth> {
+        let state = self.state();
+        let known = state.known.iter();
+        known.filter_map(|session| session.health()).collect()
     }
 }
 

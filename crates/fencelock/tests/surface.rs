@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use fencelock::spi::Payload;
 use fencelock::{
-    Acquire, Admin, Attempt, Client, ClientBuilder, Error, ErrorKind, Guard, Held, Lost,
-    LostReason, Release, Revoke, Shutdown,
+    Acquire, AcquireAll, Admin, Attempt, Client, ClientBuilder, Election, Error, ErrorKind, Guard,
+    Guards, Health, Held, Leader, Leadership, Lost, LostReason, Release, Revoke, SessionHealth,
+    SessionPhase, Shutdown,
 };
+use futures_util::Stream;
 
 const fn shared<T: Send + Sync + 'static>() {}
 const fn sent<T: Send>() {}
@@ -23,11 +26,20 @@ const _: () = {
     shared::<LostReason>();
     shared::<Release>();
     shared::<Shutdown>();
+    shared::<Election>();
+    shared::<Leader>();
+    shared::<Leadership>();
+    shared::<Guards>();
+    shared::<Health>();
+    shared::<SessionHealth>();
+    shared::<SessionPhase>();
     sent::<ClientBuilder>();
     sent::<Acquire<'static>>();
+    sent::<AcquireAll<'static>>();
 };
 
 fn future_is_sent<F: Future + Send>(_: F) {}
+fn stream_is_sent<S: Stream + Send + Unpin + 'static>(_: S) {}
 
 /// Compiled, and never run.
 #[allow(dead_code, reason = "the compiler is the test")]
@@ -44,6 +56,27 @@ fn futures_are_sent(client: Client, guard: Guard, held: Held) {
     future_is_sent(held.lost());
     future_is_sent(guard.release());
     future_is_sent(client.shutdown());
+}
+
+/// Compiled, and never run.
+#[allow(dead_code, reason = "the compiler is the test")]
+fn those_of_elections_and_of_several_locks_are_sent(
+    client: Client,
+    election: Election,
+    leadership: Leadership,
+    guards: Guards,
+    payload: Payload,
+) {
+    future_is_sent(client.acquire_all(["k"]).into_future());
+    future_is_sent(election.campaign(payload));
+    future_is_sent(election.leader());
+    stream_is_sent(election.observe());
+    future_is_sent(leadership.lost());
+    future_is_sent(leadership.run(async {}));
+    future_is_sent(leadership.resign());
+    future_is_sent(guards.lost());
+    future_is_sent(guards.run(async {}));
+    future_is_sent(guards.release());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use lock_spi::{AttemptId, GrantRef, Instant};
 
 use crate::holding::Holding;
+use crate::line::Occupied;
 use crate::telemetry::Counted;
 
 /// What a session has: attempts that wait, grants that are held, grants on their way back.
@@ -13,14 +14,21 @@ pub(super) struct Book {
     held: BTreeMap<AttemptId, Entry>,
     /// The caps of `held`, earliest first.
     caps: BTreeSet<(Instant, AttemptId)>,
-    returned: BTreeMap<AttemptId, GrantRef>,
+    returned: BTreeMap<AttemptId, Returned>,
 }
 
 struct Entry {
     holding: Arc<Holding>,
     /// Believed in no longer than this, whatever the session's deadline.
     cap: Option<Instant>,
+    /// Until the store has it no more.
+    occupied: Occupied,
     _counted: Counted,
+}
+
+struct Returned {
+    grant: GrantRef,
+    occupied: Option<Occupied>,
 }
 
 impl Book {
@@ -42,12 +50,19 @@ impl Book {
     }
 
     /// The attempt was granted.
-    pub(super) fn hold(&mut self, holding: Arc<Holding>, cap: Option<Instant>, counted: Counted) {
+    pub(super) fn hold(
+        &mut self,
+        holding: Arc<Holding>,
+        cap: Option<Instant>,
+        occupied: Occupied,
+        counted: Counted,
+    ) {
         let attempt = holding.attempt;
         self.attempts.remove(&attempt);
         let entry = Entry {
             holding,
             cap: None,
+            occupied,
             _counted: counted,
         };
         self.held.insert(attempt, entry);
@@ -81,14 +96,24 @@ impl Book {
 
     /// A grant is held no more.
     pub(super) fn drop_held(&mut self, attempt: AttemptId) -> Option<Arc<Holding>> {
+        self.take_held(attempt).map(|entry| entry.holding)
+    }
+
+    fn take_held(&mut self, attempt: AttemptId) -> Option<Entry> {
         self.set_cap(attempt, None);
-        self.held.remove(&attempt).map(|entry| entry.holding)
+        self.held.remove(&attempt)
     }
 
     /// A grant is held no more, and the store may still have it.
     pub(super) fn return_held(&mut self, attempt: AttemptId) -> Option<Arc<Holding>> {
-        let holding = self.drop_held(attempt)?;
-        self.returned.insert(attempt, holding.grant.clone());
+        let Entry {
+            holding, occupied, ..
+        } = self.take_held(attempt)?;
+        let returned = Returned {
+            grant: holding.grant.clone(),
+            occupied: Some(occupied),
+        };
+        self.returned.insert(attempt, returned);
         Some(holding)
     }
 
@@ -111,8 +136,15 @@ impl Book {
         self.returned.clear();
     }
 
+    /// Nothing is done any more about what is on its way back: others may ask the store for it.
+    pub(super) fn give_up_returned(&mut self) {
+        for returned in self.returned.values_mut() {
+            returned.occupied = None;
+        }
+    }
+
     pub(super) fn returned(&self) -> impl Iterator<Item = &GrantRef> {
-        self.returned.values()
+        self.returned.values().map(|returned| &returned.grant)
     }
 
     pub(super) fn held(&self) -> impl Iterator<Item = &Arc<Holding>> {

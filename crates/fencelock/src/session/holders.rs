@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use lock_spi::{AttemptId, Grant, GrantRef, Instant};
 
-use super::{Phase, Session};
+use super::{Cause, Phase, Session};
 use crate::error::Error;
 use crate::holding::{Holding, Renewal};
+use crate::line::Occupied;
 use crate::lost::LostReason;
 
 /// How the opening went.
@@ -57,6 +58,7 @@ impl Session {
         grant: Grant,
         sent: Instant,
         renewal: Renewal,
+        occupied: Occupied,
     ) -> Option<Arc<Holding>> {
         self.expire();
         let Grant {
@@ -80,7 +82,9 @@ impl Session {
         if self.phase() != Phase::Open || cap.is_some_and(|cap| cap <= now) {
             return None;
         }
-        state.book.hold(Arc::clone(&holding), cap, counted);
+        state
+            .book
+            .hold(Arc::clone(&holding), cap, occupied, counted);
         if let Some(cap) = cap {
             // A grant whose answer took long is not to end for want of a renewal that knows of it.
             let confirmed_by = state.next_renewal + self.timing.renew_every;
@@ -115,6 +119,23 @@ impl Session {
     pub(crate) fn renew_now(&self) {
         self.state().renew_now = true;
         self.kick.notify_one();
+    }
+
+    /// Ends a holding, and with it the session, so that another client can go on with both; `false`
+    /// when it had ended before.
+    pub(crate) fn hand_away(&self, holding: &Holding) -> bool {
+        self.expire();
+        let mut state = self.state();
+        let held = state.book.drop_held(holding.attempt);
+        if held.is_some() {
+            holding.end(&LostReason::HandedOver);
+            // As far as this client is concerned the store has nothing of it any more.
+            state.freed = true;
+            state.cause.get_or_insert(Cause::HandedOver);
+            self.advance(Phase::Ending);
+            self.kick.notify_one();
+        }
+        held.is_some()
     }
 
     /// Ends a holding at its holder's wish; `false` when it had ended before.

@@ -119,7 +119,7 @@ impl Session {
         let slack = state.deadline.saturating_since(now);
         state.renewing = false;
         state.failed = !kept.late.is_empty();
-        state.backoff.reset();
+        state.pauses.reset();
         state.confirmed = sent;
         state.deadline = state.deadline.max(sent + kept.remaining);
         state.next_renewal = sent + self.timing.renew_every;
@@ -163,7 +163,7 @@ impl Session {
         // However long the pauses have become, the next try comes while there is time for it.
         let left = state.believed(&self.timing).saturating_since(now);
         let longest = (left / 2).max(self.timing.first_pause() / 8);
-        let pause = state.backoff.pause(&*self.backend.runtime);
+        let pause = state.pauses.next(&*self.backend.runtime);
         state.next_renewal = now + pause.min(longest);
         drop(state);
         self.rounds.send_replace(Some(error.into()));
@@ -212,7 +212,8 @@ impl Session {
         state.freed |= freed;
         // Guards are left only where the keeper was stopped in the midst of its work.
         self.end_all(state, Cause::Lapsed, &LostReason::Overslept);
-        let _state = self.state();
+        let mut state = self.state();
+        state.book.give_up_returned();
         self.advance(Phase::Over);
     }
 }

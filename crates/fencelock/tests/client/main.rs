@@ -5,15 +5,20 @@
 
 mod common;
 
+mod acquire_all;
 mod cancellation;
 mod drops;
+mod election;
 mod embedded;
+mod health;
 mod local;
 mod pause;
+mod queue;
 mod release;
 mod renewal;
 mod telemetry;
 mod threads;
 mod timing;
+mod transfer;
 mod waiting;
 mod zombie;

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Op {
     Abandon,
+    Adopt,
     Close,
     Delete,
     Extend,
@@ -25,8 +26,9 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Abandon,
+        Self::Adopt,
         Self::Close,
         Self::Delete,
         Self::Extend,
@@ -459,6 +461,21 @@ impl LockStore for Double {
                 ttl,
                 remaining: ttl.as_duration(),
             })
+        })
+        .await
+    }
+
+    async fn adopt_session(&self, session: SessionId) -> Result<Option<SessionLease>> {
+        self.act(Op::Adopt, move |state, now| {
+            let Some(known) = state.sessions.get_mut(&session) else {
+                return Ok(None);
+            };
+            known.deadline = now + known.ttl.as_duration();
+            Ok(Some(SessionLease {
+                session,
+                ttl: known.ttl,
+                remaining: known.ttl.as_duration(),
+            }))
         })
         .await
     }
