@@ -34,6 +34,12 @@ pub(crate) trait Kind: ValueEnum + fmt::Debug + Copy + Eq + Send + Sync + 'stati
 
     fn name(self) -> &'static str;
 
+    /// Whether a single task does it where there is one key for all, one after another, as locks of
+    /// one key must.
+    fn is_alone(self) -> bool {
+        self == Self::COMPARISON.limit
+    }
+
     /// How many writes one operation is: a lock taken and given back is two.
     fn writes(self) -> f64 {
         2.0
@@ -42,15 +48,14 @@ pub(crate) trait Kind: ValueEnum + fmt::Debug + Copy + Eq + Send + Sync + 'stati
 
 /// What is compared with what.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Comparison<K> {
+pub(crate) struct Comparison<K: 'static> {
     /// The server, as table and chart are named.
     pub(crate) file: &'static str,
     /// The server, as people name it.
     pub(crate) server: &'static str,
     /// The package that speaks to it.
     pub(crate) driver: &'static str,
-    /// What the server itself costs. With one key for all, a single task does it, one after another,
-    /// as locks of one key must.
+    /// What the server itself costs.
     pub(crate) limit: K,
     /// What the store and the client cannot do without.
     pub(crate) needed: K,
@@ -59,6 +64,17 @@ pub(crate) struct Comparison<K> {
     /// What the chart shows.
     pub(crate) caption: &'static str,
     pub(crate) goal: Goal<K>,
+    /// What one key for all is to reach.
+    pub(crate) hand_overs: &'static [HandOver<K>],
+}
+
+/// How often one arm is to hand a key over, next to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandOver<K> {
+    pub(crate) of: K,
+    pub(crate) who: K,
+    pub(crate) tasks: u32,
+    pub(crate) ratio: f64,
 }
 
 /// What one arm is to reach of another.

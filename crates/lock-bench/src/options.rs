@@ -49,13 +49,19 @@ impl<K: Kind> Options<K> {
         self
     }
 
-    /// What is measured. One task alone has nobody to wait for: it is not put on one key for all.
+    /// What is measured. One task alone has nobody to wait for: on one key for all there are two.
     pub(crate) fn suites(&self) -> Vec<Suite> {
         let wanted = |keys: &Keys| self.keys.is_none_or(|only| only == *keys);
         let kinds = [Keys::Distinct, Keys::Hot].into_iter().filter(wanted);
         kinds
-            .flat_map(|keys| self.clients.iter().map(move |&tasks| Suite { keys, tasks }))
-            .filter(|suite| suite.keys == Keys::Distinct || suite.tasks > 1)
+            .flat_map(|keys| {
+                let least = match keys {
+                    Keys::Distinct => 1,
+                    Keys::Hot => 2,
+                };
+                let tasks = self.clients.iter().map(move |&tasks| tasks.max(least));
+                tasks.map(move |tasks| Suite { keys, tasks })
+            })
             .collect()
     }
 }

@@ -1,7 +1,7 @@
 //! The figures as a document.
 
 use crate::arms::Keys;
-use crate::backend::{Comparison, Goal, Kind};
+use crate::backend::{Comparison, Goal, HandOver, Kind};
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::statistics::Spread;
@@ -28,6 +28,7 @@ pub(crate) fn document<K: Kind>(
         text.push_str(&section(outcome));
     }
     text.push_str(&verdict(outcomes));
+    text.push_str(&hand_overs(outcomes));
     text
 }
 
@@ -99,6 +100,39 @@ fn verdict<K: Kind>(outcomes: &[Outcome<K>]) -> String {
     }
     let (who, of) = (who.name(), of.name());
     format!("\n## What {who} reach of {of}\n\n{lines}")
+}
+
+/// What was reached on one key for all.
+fn hand_overs<K: Kind>(outcomes: &[Outcome<K>]) -> String {
+    let hot = |tasks| {
+        let mut all = outcomes.iter();
+        all.find(move |found| found.suite.keys == Keys::Hot && found.suite.tasks == tasks)
+    };
+    let goals = K::COMPARISON.hand_overs.iter();
+    let lines: String = goals
+        .filter_map(|goal| {
+            let HandOver {
+                of,
+                who,
+                tasks,
+                ratio: least,
+            } = *goal;
+            let reached = hot(tasks)?.ratio(who, of)?;
+            let word = if reached.median >= least {
+                "met"
+            } else {
+                "missed"
+            };
+            let (who, of, reached) = (who.name(), of.name(), ratio(Some(reached)));
+            Some(format!(
+                "- {tasks} tasks, {who} to {of}: {reached}; the goal of {least} is {word}\n"
+            ))
+        })
+        .collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\n## Hand-overs of one key\n\n{lines}")
 }
 
 fn ratio(spread: Option<Spread>) -> String {

@@ -78,7 +78,7 @@ impl Suite {
 
     fn tasks_of<K: Kind>(self, kind: K) -> u32 {
         match self.keys {
-            Keys::Hot if kind == K::COMPARISON.limit => 1,
+            Keys::Hot if kind.is_alone() => 1,
             _ => self.tasks,
         }
     }
@@ -209,6 +209,7 @@ mod tests {
         assert_eq!(hot.tasks_of(Kind::RawPut), 1);
         assert_eq!(hot.tasks_of(Kind::RawPair), 16);
         assert_eq!(hot.tasks_of(postgres::Kind::RawPair), 1);
+        assert_eq!(hot.tasks_of(postgres::Kind::HandOver), 1);
         let keys = Keys::Distinct;
         assert_eq!(Suite { keys, tasks }.tasks_of(Kind::RawPut), 16);
     }

@@ -40,6 +40,7 @@ fn every_arm_works_on_a_real_etcd_and_is_in_table_and_chart() {
         "GRANT + DELETE",
         "store",
         "guards",
+        "guards, a client each",
         "etcd's Lock + Unlock",
     ];
     expect_every_arm("etcd", &arms, "for each raw put");
@@ -47,6 +48,14 @@ fn every_arm_works_on_a_real_etcd_and_is_in_table_and_chart() {
 
 #[test]
 fn every_arm_works_on_a_real_postgres_and_is_in_table_and_chart() {
-    let arms = ["raw pair", "functions", "store", "guards", "advisory locks"];
+    let arms = [
+        "raw pair",
+        "functions",
+        "store",
+        "guards",
+        "guards, a client each",
+        "release, notify, grant",
+        "advisory locks",
+    ];
     expect_every_arm("postgres", &arms, "for each raw pair");
 }

@@ -1,5 +1,6 @@
 //! What is measured: each arm does the same thing its own way. The arms here serve every backend.
 
+pub(crate) mod clients;
 pub(crate) mod guards;
 pub(crate) mod store;
 

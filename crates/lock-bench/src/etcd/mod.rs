@@ -9,7 +9,7 @@ mod server_lock;
 use clap::ValueEnum;
 
 pub(crate) use self::server::Server;
-use crate::backend::{self, Comparison, Goal};
+use crate::backend::{self, Comparison, Goal, HandOver};
 
 /// What is measured on etcd.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Store,
     /// The client: guards.
     Guards,
+    /// Guards, each task with a client of its own.
+    Clients,
     /// etcd's own lock service.
     ServerLock,
 }
@@ -43,6 +45,13 @@ impl backend::Kind for Kind {
             ratio: 0.90,
             most_tasks: u32::MAX,
         },
+        hand_overs: &[
+            // With one waiter a hand-over takes at most as long as three puts; a lock is two writes.
+            hand_over(Self::RawPut, 2, 0.67),
+            hand_over(Self::ServerLock, 2, 20.0),
+            hand_over(Self::ServerLock, 16, 4.0),
+            hand_over(Self::ServerLock, 64, 1.4),
+        ],
     };
 
     fn name(self) -> &'static str {
@@ -52,6 +61,7 @@ impl backend::Kind for Kind {
             Self::Bare => "GRANT + DELETE",
             Self::Store => "store",
             Self::Guards => "guards",
+            Self::Clients => "guards, a client each",
             Self::ServerLock => "etcd's Lock + Unlock",
         }
     }
@@ -61,5 +71,14 @@ impl backend::Kind for Kind {
             Self::RawPut => 1.0,
             _ => 2.0,
         }
+    }
+}
+
+const fn hand_over(of: Kind, tasks: u32, ratio: f64) -> HandOver<Kind> {
+    HandOver {
+        of,
+        who: Kind::Clients,
+        tasks,
+        ratio,
     }
 }

@@ -10,7 +10,7 @@ use store_etcd::{ClientConfig, EtcdClient, EtcdConfig, EtcdLockStore};
 use test_servers::Etcd;
 
 use super::{Kind, bare, raw_pair, raw_put, server_lock};
-use crate::arms::{Arm, REQUEST_TIMEOUT, Site, TTL, guards, store};
+use crate::arms::{Arm, REQUEST_TIMEOUT, Site, TTL, clients, guards, store};
 use crate::backend::Backend;
 use crate::cpu::Process;
 
@@ -86,6 +86,10 @@ impl Backend for Server {
             Kind::Guards => {
                 let kv = self.adaptor(site).await?;
                 guards::of(open(kv, site, "guards").await?, site)
+            }
+            Kind::Clients => {
+                let own = async || open(self.adaptor(site).await?, site, "clients").await;
+                clients::of(site, own).await
             }
             Kind::ServerLock => server_lock::connect(self, site).await,
         }

@@ -3,13 +3,14 @@
 mod advisory;
 mod connections;
 mod functions;
+mod hand_over;
 mod raw_pair;
 mod server;
 
 use clap::ValueEnum;
 
 pub(crate) use self::server::Server;
-use crate::backend::{self, Comparison, Goal};
+use crate::backend::{self, Comparison, Goal, HandOver};
 
 /// What is measured on Postgres.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -22,6 +23,10 @@ pub(crate) enum Kind {
     Store,
     /// The client: guards.
     Guards,
+    /// Guards, each task with a client of its own.
+    Clients,
+    /// The statements of a hand-over, one after another.
+    HandOver,
     /// Postgres's own locks of a session.
     Advisory,
 }
@@ -42,7 +47,18 @@ impl backend::Kind for Kind {
             ratio: 0.87,
             most_tasks: 16,
         },
+        // With one waiter a hand-over takes at most half as long again as its statements.
+        hand_overs: &[HandOver {
+            of: Self::HandOver,
+            who: Self::Clients,
+            tasks: 2,
+            ratio: 0.67,
+        }],
     };
+
+    fn is_alone(self) -> bool {
+        matches!(self, Self::RawPair | Self::HandOver)
+    }
 
     fn name(self) -> &'static str {
         match self {
@@ -50,6 +66,8 @@ impl backend::Kind for Kind {
             Self::Functions => "functions",
             Self::Store => "store",
             Self::Guards => "guards",
+            Self::Clients => "guards, a client each",
+            Self::HandOver => "release, notify, grant",
             Self::Advisory => "advisory locks",
         }
     }

@@ -13,7 +13,7 @@ use super::connections::Connections;
 use crate::arms::{Arm, Site};
 
 /// A table like that of the store, whose form `LIKE` leaves out.
-const TABLE: &str = "
+pub(super) const TABLE: &str = "
     CREATE SCHEMA raw;
     CREATE SEQUENCE raw.token_seq;
     CREATE TABLE raw.locks (LIKE dlock.locks INCLUDING ALL) WITH (
@@ -21,7 +21,7 @@ const TABLE: &str = "
       vacuum_truncate = false);
 ";
 /// The token is drawn where the row is locked, so that the tokens of a key rise; the first one is 0.
-const GRANT: &str = "
+pub(super) const GRANT: &str = "
     INSERT INTO raw.locks AS l
            (namespace, lock_key, held, session, attempt, granted_at, expires_at)
     VALUES ('raw', $1, true, $2, $3, clock_timestamp(), clock_timestamp() + interval '1 hour')
@@ -31,7 +31,7 @@ const GRANT: &str = "
            expires_at = excluded.expires_at
      WHERE NOT l.held OR l.expires_at <= clock_timestamp()
     RETURNING token";
-const RELEASE: &str = "
+pub(super) const RELEASE: &str = "
     UPDATE raw.locks SET held = false
      WHERE namespace = 'raw' AND lock_key = $1 AND token = $2 AND held";
 
@@ -42,7 +42,6 @@ struct RawPair {
 }
 
 pub(super) async fn connect(server: &Server, site: &Site) -> Result<Arc<dyn Arm>> {
-    server.run(TABLE)?;
     Ok(Arc::new(RawPair {
         connections: Connections::open(&server.url()).await?,
         session: SessionId::random(&*site.runtime),

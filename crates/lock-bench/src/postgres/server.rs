@@ -8,14 +8,16 @@ use store_postgres::{ClientConfig, PostgresClient, PostgresConfig, PostgresLockS
 use test_servers::Postgres;
 
 use super::connections::{CONNECTIONS, Connections};
-use super::{Kind, advisory, functions, raw_pair};
-use crate::arms::{Arm, REQUEST_TIMEOUT, Site, guards, store};
+use super::{Kind, advisory, functions, hand_over, raw_pair};
+use crate::arms::{Arm, REQUEST_TIMEOUT, Site, clients, guards, store};
 use crate::backend::Backend;
 use crate::cpu::Process;
 
 const DATABASE: &str = "bench";
 /// Every arm has its own connections, and keeps them.
-const MOST_CONNECTIONS: &str = "150";
+const MOST_CONNECTIONS: &str = "400";
+/// Of a client that has one task: one for its calls, and one for its renewals.
+const FEW_CONNECTIONS: u32 = 2;
 /// What Postgres has unless told otherwise.
 const SHARED_BUFFERS: &str = "128MB";
 
@@ -34,15 +36,24 @@ impl Server {
     }
 
     /// Connections as the store has them.
-    fn client(&self, runtime: &Arc<dyn Runtime>) -> Result<PostgresClient> {
+    fn client(&self, runtime: &Arc<dyn Runtime>, connections: u32) -> Result<PostgresClient> {
         let config: ClientConfig = self.url().parse()?;
-        let config = config.with_connections(CONNECTIONS);
+        let config = config.with_connections(connections);
         Ok(PostgresClient::new(config, Arc::clone(runtime))?)
     }
 
     /// A store in a namespace of the arm's own.
     async fn store(&self, site: &Site, namespace: &str) -> Result<PostgresLockStore> {
-        let client = self.client(&site.runtime)?;
+        self.store_with(site, namespace, CONNECTIONS).await
+    }
+
+    async fn store_with(
+        &self,
+        site: &Site,
+        namespace: &str,
+        connections: u32,
+    ) -> Result<PostgresLockStore> {
+        let client = self.client(&site.runtime, connections)?;
         let config = PostgresConfig::new(Namespace::new(namespace)?);
         let config = config.with_request_timeout(REQUEST_TIMEOUT);
         let runtime = Arc::clone(&site.runtime);
@@ -61,7 +72,8 @@ impl Backend for Server {
             .start()?;
         postgres.create_database(DATABASE)?;
         let server = Self(postgres);
-        schema::migrate(&server.client(runtime)?).await?;
+        schema::migrate(&server.client(runtime, FEW_CONNECTIONS)?).await?;
+        server.run(raw_pair::TABLE)?;
         Ok(server)
     }
 
@@ -81,6 +93,11 @@ impl Backend for Server {
             Kind::Functions => functions::connect(self, site).await,
             Kind::Store => store::of(self.store(site, "store").await?, site).await,
             Kind::Guards => guards::of(self.store(site, "guards").await?, site),
+            Kind::Clients => {
+                let own = async || self.store_with(site, "clients", FEW_CONNECTIONS).await;
+                clients::of(site, own).await
+            }
+            Kind::HandOver => hand_over::connect(self, site).await,
             Kind::Advisory => Ok(advisory::on(Connections::open(&self.url()).await?)),
         }
     }
