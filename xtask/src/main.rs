@@ -1,4 +1,5 @@
-//! The project's own tasks: `cargo xtask verify`, `fix`, `test`, `tidy` and `bench`.
+//! The project's own tasks: `cargo xtask verify`, `fix`, `test`, `tidy`, `parity` and
+//! `bench`.
 
 #![allow(
     clippy::print_stdout,
@@ -7,6 +8,7 @@
 
 mod bench;
 mod fix;
+mod parity;
 mod protoc;
 mod steps;
 mod test;
@@ -39,6 +41,8 @@ enum Task {
     },
     /// Writes what can be mended by tools: formatting and machine-applicable lints.
     Fix,
+    /// Plays the parity suite on every store and server, and writes `docs/parity.md`.
+    Parity(parity::Options),
     /// Runs every test of the workspace, those in the documentation and those on real servers
     /// included.
     Test,
@@ -55,12 +59,13 @@ enum Task {
 fn main() -> anyhow::Result<ExitCode> {
     let task = Cli::parse().task;
     let mut steps = Steps::new(root());
-    if !matches!(task, Task::Bench { .. } | Task::Tidy) {
+    if !matches!(task, Task::Bench { .. } | Task::Parity(_) | Task::Tidy) {
         protoc::bring(&mut steps);
     }
     match task {
         Task::Bench { what } => bench::run(&mut steps, &what),
         Task::Fix => fix::run(&mut steps),
+        Task::Parity(options) => parity::run(&mut steps, &options),
         Task::Test => test::run(&mut steps),
         Task::Tidy => tidy::run(&mut steps),
         Task::Verify { skip_tests } => verify::run(&mut steps, skip_tests)?,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use lock_spi::{FencingToken, LockKey, LockStore, Runtime, SessionId};
 
+use crate::lack::Lack;
 use crate::scenario::{Scenario, Verdict};
 
 /// Plays scenarios on a store; what [`suite!`](crate::suite!) takes.
 pub trait Fixture {
-    /// The scenarios that cannot apply to this store, by name, because it lacks what they need. They
-    /// are reported, and one that applies all the same is a failure.
-    const NOT_APPLICABLE: &'static [&'static str] = &[];
+    /// What the store does without. The scenarios that need it are reported and left out; one that
+    /// applies all the same is a failure.
+    const LACKS: &'static [Lack] = &[];
 
     /// Plays `scenario` to its end, on a deployment whose namespace nothing has used before.
     ///

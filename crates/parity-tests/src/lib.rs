@@ -26,10 +26,19 @@
 //! [`Capabilities`](lock_spi::Capabilities). [`SCENARIOS`] lists them with the clauses of the
 //! contract that each shows.
 //!
-//! What a store cannot be asked, because it has no faults to inject, say, stands in
-//! [`Fixture::NOT_APPLICABLE`]: an exception is declared and reported, never silent.
+//! What a store does without, such as faults to inject, stands in [`Fixture::LACKS`]: what does not
+//! apply is declared, reported and counted, never silent.
+//!
+//! Beside the scenarios stand [`histories`], random ones of many clients that a store and a model of
+//! the contract must agree on, and [`liars`], which show what the scenarios notice.
+//!
+//! A store in memory that passes, with its fixture, is the example `toy_store` of this crate.
+
+pub mod histories;
+pub mod liars;
 
 mod fixture;
+mod lack;
 mod scenario;
 mod scenarios;
 mod scene;
@@ -37,5 +46,6 @@ mod session;
 mod suite;
 
 pub use fixture::{Connection, Deployment, FaultPort, Fixture};
-pub use scenario::{Play, Scenario, Stop, Verdict, check, check_exceptions};
+pub use lack::Lack;
+pub use scenario::{Play, Scenario, Stop, Verdict, check, check_lacks};
 pub use suite::SCENARIOS;

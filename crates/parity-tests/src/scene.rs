@@ -9,6 +9,7 @@ use lock_spi::{
 };
 
 use crate::fixture::{Connection, Deployment, FaultPort};
+use crate::lack::Lack;
 use crate::scenario::Stop;
 use crate::session::Session;
 
@@ -62,7 +63,7 @@ impl Scene {
         let node = self.node().await;
         match node.faults.clone() {
             Some(faults) => Ok((node, faults)),
-            None => Err(Stop::NotApplicable("faults on the way to its server")),
+            None => Err(Stop::NotApplicable(Lack::Faults)),
         }
     }
 
@@ -239,7 +240,7 @@ impl Node {
 impl Node {
     /// What operators need.
     pub(crate) fn admin(&self) -> Result<&dyn StoreAdmin, Stop> {
-        let lacking = Stop::NotApplicable("means for operators");
+        let lacking = Stop::NotApplicable(Lack::Operators);
         self.store.admin().ok_or(lacking)
     }
 

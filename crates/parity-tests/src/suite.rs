@@ -48,6 +48,8 @@ macro_rules! for_each_scenario {
                 what_is_renewed_outlives_its_ttl: ["KEEP-1", "EXTEND-1"] [];
                 what_is_said_to_be_left_is_left: ["KEEP-1", "INSERT-3"] ["B122"];
                 clearing_up_touches_nothing_that_lives: ["REAP-1"] [];
+                a_session_lives_as_long_as_it_was_told: ["OPEN-2"] [];
+                a_grant_has_no_more_left_than_its_session: ["KEEP-1"] [];
             }
             extend {
                 extends_in_a_row_give_the_grants_own_token: ["EXTEND-1"] [];
@@ -68,6 +70,11 @@ macro_rules! for_each_scenario {
                 a_release_beside_an_extend_frees_the_key: ["DELETE-1", "EXTEND-2"] ["B61"];
                 a_release_beside_a_renewal_is_told_that_it_ended_the_grant: ["DELETE-1", "KEEP-3"] [];
                 releasing_what_expired_is_false: ["DELETE-1"] ["B175"];
+            }
+            adopt {
+                an_adopted_session_keeps_what_it_has: ["ADOPT-1"] [];
+                a_session_that_is_gone_is_not_adopted: ["ADOPT-2", "ALL-5"] [];
+                adopting_again_is_fine: ["ADOPT-3"] [];
             }
             session {
                 a_repeated_open_answers_the_same_session: ["OPEN-1"] [];
@@ -211,8 +218,8 @@ macro_rules! suite {
             $crate::for_each_scenario! { [$crate::tests_by] $fixture }
 
             #[test]
-            fn every_exception_is_a_scenario() {
-                $crate::check_exceptions::<super::$fixture>();
+            fn what_does_not_apply_is_told_and_counted() {
+                $crate::check_lacks::<super::$fixture>();
             }
         }
     };

@@ -1,4 +1,5 @@
-//! Every clause of the contract has a scenario that shows it, and what is cited exists.
+//! Every clause of the contract has a scenario that shows it, every scenario shows one, and what is
+//! cited exists.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,13 @@ const CLAUSES: &[&str] = &[
     "crates/lock-spi/src/store.rs",
     "crates/lock-spi/src/admin.rs",
 ];
-/// Where they are shown, each named at the head of a scenario's documentation, or in its list.
-const SCENARIOS: &str = "crates/parity-tests/src/";
+/// Where they are shown, each named at the head of a scenario's documentation, or in its list: in
+/// `scenarios` and `suite.rs`, not where liars break them.
+const SCENARIOS: &str = "crates/parity-tests/src/s";
+/// Where each public function to the crate is a scenario.
+const STORIES: &str = "crates/parity-tests/src/scenarios/";
+/// How one begins.
+const STORY: &str = "pub(crate) async fn ";
 /// Where the invariants stand, and every clause is named once more.
 const CONTRACT: &str = "docs/contract.md";
 
@@ -40,6 +46,13 @@ pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
             let what = format!("there is no clause {id}");
             complaints.push(Complaint::new(*path, *line, what));
         }
+    }
+    for (path, line, name) in idle_scenarios(tree, &clauses) {
+        complaints.push(Complaint::new(
+            path,
+            line,
+            format!("{name} shows no clause"),
+        ));
     }
     for (path, line, id) in cited_invariants(tree) {
         if !invariants.contains_key(&id) {
@@ -88,6 +101,30 @@ fn shown(tree: &Tree) -> Places<'_> {
         });
     }
     places
+}
+
+/// The scenarios whose documentation begins with no clause.
+fn idle_scenarios<'a>(tree: &'a Tree, clauses: &Places<'_>) -> Vec<(&'a str, usize, &'a str)> {
+    let mut idle = Vec::new();
+    for (path, text) in tree.rust_below(STORIES) {
+        let mut shows = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            if let Some(words) = line.strip_prefix("///") {
+                let head = words.split(':').next().unwrap_or_default();
+                let mut ids = head.split(',').map(str::trim);
+                shows = shows || ids.any(|id| clauses.contains_key(id));
+                continue;
+            }
+            if let Some(story) = line.strip_prefix(STORY)
+                && !shows
+            {
+                let name = story.split('(').next().unwrap_or_default();
+                idle.push((path, number, name));
+            }
+            shows = false;
+        }
+    }
+    idle
 }
 
 fn cited_invariants(tree: &Tree) -> Vec<(&str, usize, String)> {
@@ -152,6 +189,22 @@ mod tests {
             complaints(scenario, CONTRACT_TEXT),
             ["no scenario shows READ-1"]
         );
+    }
+
+    #[test]
+    fn a_scenario_that_shows_no_clause_is_found() {
+        let shown = "/// READ-1: nothing\n/// changes.\npub(crate) async fn a(scene: Scene) {}\n";
+        assert_eq!(complaints(shown, CONTRACT_TEXT), [""; 0]);
+        for idle in [
+            "/// It reads: well.\n",
+            "/// INV-05: lost.\n",
+            "/// READ-1: x.\n\n",
+            "",
+        ] {
+            let scenarios = format!("{shown}{idle}pub(crate) async fn b(scene: Scene) {{}}");
+            let expected = ["b shows no clause"];
+            assert_eq!(complaints(&scenarios, CONTRACT_TEXT), expected, "{idle}");
+        }
     }
 
     #[test]

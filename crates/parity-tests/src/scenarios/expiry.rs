@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_spi::{ErrorKind, Expiry, InsertOutcome, LockKey, Queue};
+use lock_spi::{ErrorKind, Expiry, InsertOutcome, LockKey, Queue, Ttl};
 
 use crate::scenario::Verdict;
 use crate::scene::Scene;
@@ -178,5 +178,34 @@ pub(crate) async fn clearing_up_touches_nothing_that_lives(scene: Scene) -> Verd
     waiter.still_waits().await?;
     let next = node.session("next").await?.acquire(&dead_key).await?;
     assert!(next.token() > dead.token());
+    Ok(())
+}
+
+/// OPEN-2: a session that nobody renews lives for the whole ttl that it was told, and its grants
+/// with it.
+pub(crate) async fn a_session_lives_as_long_as_it_was_told(scene: Scene) -> Verdict {
+    let node = scene.node().await;
+    let other = node.session("other").await?;
+    let least = node.store.descriptor().capabilities.min_ttl.as_duration();
+    let asked = scene.runtime().now();
+    let session = node.session_of("holder", Ttl::new(least * 3)?).await?;
+    let holding = session.acquire(&LockKey::new("nightly")?).await?;
+    let nearly_over = asked + session.ttl().as_duration() * 3 / 4;
+    scene.runtime().sleep_until(nearly_over).await;
+    held_by(&other.try_acquire(holding.key()).await?, &holding);
+    holding.stands().await?;
+    scene.until_expired(&node, &session, holding.key()).await
+}
+
+/// KEEP-1: a grant is said to have no more left than its session, which it joined late.
+pub(crate) async fn a_grant_has_no_more_left_than_its_session(scene: Scene) -> Verdict {
+    let session = scene.node().await.brief_session("holder").await?;
+    let latest = scene.runtime().now() + session.ttl().as_duration();
+    scene.sleep(session.ttl().as_duration() / 2).await;
+    let asked = scene.runtime().now();
+    let holding = session.acquire(&LockKey::new("nightly")?).await?;
+    if let Some(remaining) = holding.grant.remaining {
+        assert!(asked + remaining <= latest, "it outlives its session");
+    }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod abandon;
 pub(crate) mod admin;
+pub(crate) mod adopt;
 pub(crate) mod beside;
 pub(crate) mod cancellation;
 pub(crate) mod errors;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::lack::Lack;
 
 struct Documented {
     chapter: String,
@@ -52,6 +53,32 @@ fn every_scenario_is_listed_as_it_is_documented() {
     }
     let forgotten: Vec<_> = documented.into_keys().collect();
     assert!(forgotten.is_empty(), "not listed: {forgotten:?}");
+}
+
+/// The scenarios in whose text one of these words stands.
+fn that_say(words: &[&str]) -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scenarios");
+    let files = fs::read_dir(folder).unwrap();
+    let texts = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
+    texts
+        .flat_map(|text| {
+            let stories = text.split("pub(crate) async fn ").skip(1);
+            let saying = stories.filter(|story| words.iter().any(|word| story.contains(word)));
+            let names = saying.map(|story| story.split('(').next().unwrap().to_owned());
+            names.collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[test]
+fn those_left_out_are_those_that_need_what_is_lacking() {
+    for (lack, words) in [
+        (Lack::Faults, &["faulty_node("][..]),
+        (Lack::Operators, &["admin()?", "recovered(&"]),
+    ] {
+        let named = lack.scenarios().iter().map(|&name| name.to_owned());
+        assert_eq!(named.collect::<BTreeSet<_>>(), that_say(words), "{lack}");
+    }
 }
 
 /// The ids of the clauses in the contract's documentation.

@@ -35,8 +35,9 @@ impl Streams {
 
     fn metric(&self, name: &str) -> u64 {
         let mut connection = TcpStream::connect(&self.endpoint).unwrap();
-        let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-        connection.write_all(request.as_bytes()).unwrap();
+        // By this version the answer comes in one piece.
+        let request = b"GET /metrics HTTP/1.0\r\n\r\n";
+        connection.write_all(request).unwrap();
         let mut answer = String::new();
         connection.read_to_string(&mut answer).unwrap();
         let mut lines = answer.lines();

@@ -1,5 +1,5 @@
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -42,6 +42,7 @@ pub struct EtcdBuilder {
     fsync: bool,
     tls: Option<Tls>,
     arguments: Vec<String>,
+    program: Option<PathBuf>,
 }
 
 impl Default for EtcdBuilder {
@@ -54,6 +55,7 @@ impl Default for EtcdBuilder {
             fsync: false,
             tls: None,
             arguments: Vec::new(),
+            program: None,
         }
     }
 }
@@ -99,6 +101,12 @@ impl EtcdBuilder {
         self
     }
 
+    /// Another program than the usual one; its `etcdctl` stands beside it or in `PATH`.
+    pub fn program(mut self, server: impl Into<PathBuf>) -> Self {
+        self.program = Some(server.into());
+        self
+    }
+
     pub(super) fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
@@ -115,7 +123,10 @@ impl EtcdBuilder {
         if self.stallable_disk {
             programs::strace()?;
         }
-        let programs = Programs::find()?;
+        let programs = match &self.program {
+            Some(named) => Programs::of(named.clone())?,
+            None => Programs::find()?,
+        };
         for _ in 1..STARTS {
             if let Ok(etcd) = self.try_start(&programs) {
                 return Ok(etcd);

@@ -58,7 +58,8 @@ impl Programs {
         )
     }
 
-    fn of(server: PathBuf) -> Result<Self> {
+    /// This server, and the client beside it or in `PATH`.
+    pub(super) fn of(server: PathBuf) -> Result<Self> {
         let help = Command::new(&server)
             .arg("--help")
             .output()
