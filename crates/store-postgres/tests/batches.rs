@@ -1,5 +1,7 @@
 //! Calls that are made at the same time and go together: each ends with the truth about its own key,
 //! whatever becomes of the batch.
+// Helpers of tests unwrap as tests do.
+#![allow(clippy::unwrap_used)]
 
 mod stage;
 mod wire;

@@ -43,7 +43,7 @@ impl State {
             let shared = self.has(Flaw::SharesAmongOneOwner)
                 && self.sessions[&lock.session].owner == self.sessions[&session].owner;
             if !shared {
-                return Ok(self.refuse(&key, session, attempt, queue));
+                return Ok(self.refuse(&key, (session, attempt), queue, at));
             }
         }
         self.pass_over_sleeper(&key, attempt, at.now);
@@ -51,7 +51,7 @@ impl State {
         let head = line.and_then(|line| line.first().map(|head| head.attempt));
         let barges = self.has(Flaw::LetsOthersBarge) && queue == Queue::Never;
         if head.is_some_and(|head| head != attempt) && !barges {
-            return Ok(self.refuse(&key, session, attempt, queue));
+            return Ok(self.refuse(&key, (session, attempt), queue, at));
         }
         if let Some(line) = self.queues.get_mut(&key) {
             line.retain(|ticket| ticket.attempt != attempt);
@@ -72,9 +72,9 @@ impl State {
     fn refuse(
         &mut self,
         key: &LockKey,
-        session: SessionId,
-        attempt: AttemptId,
+        (session, attempt): (SessionId, AttemptId),
         queue: Queue,
+        at: Moment,
     ) -> InsertOutcome {
         if queue == Queue::Never {
             return InsertOutcome::Held(self.holder(key));
