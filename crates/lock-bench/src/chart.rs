@@ -13,13 +13,14 @@ use crate::suite::Outcome;
 
 const SIZE: (u32, u32) = (900, 460);
 /// Colours that people with any kind of eyes tell apart.
-const COLOURS: [RGBColor; 6] = [
+const COLOURS: [RGBColor; 7] = [
     RGBColor(120, 120, 120),
     RGBColor(86, 180, 233),
     RGBColor(0, 114, 178),
     RGBColor(0, 158, 115),
     RGBColor(213, 94, 0),
     RGBColor(230, 159, 0),
+    RGBColor(204, 121, 167),
 ];
 /// The part of a group's width that its bars fill.
 const FILLED: f64 = 0.84;

@@ -70,7 +70,7 @@ impl Matrix {
             unseen: Vec::new(),
             asked_for_all: options.asks_for_all(),
         };
-        if matrix.is_whole() {
+        if matrix.is_whole() || options.observe_only {
             (matrix.observed, matrix.unseen) = observe::all()?;
         }
         Ok(matrix)

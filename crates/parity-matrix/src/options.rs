@@ -33,6 +33,9 @@ pub(crate) struct Options {
     /// So many histories on each real server.
     #[arg(long, default_value_t = 200)]
     pub(crate) real_histories: u64,
+    /// Plays nothing: only looks where the stores differ.
+    #[arg(long)]
+    pub(crate) observe_only: bool,
     /// Writes nothing: fails when the report is not what was found.
     #[arg(long)]
     pub(crate) check: bool,
@@ -44,10 +47,13 @@ pub(crate) struct Options {
 impl Options {
     /// Whether everything that is usual is asked for.
     pub(crate) fn asks_for_all(&self) -> bool {
-        self.only.is_empty() && self.scenario.is_empty()
+        self.only.is_empty() && self.scenario.is_empty() && !self.observe_only
     }
 
     pub(crate) fn wants_place(&self, name: &str) -> bool {
+        if self.observe_only {
+            return false;
+        }
         self.only.is_empty() || self.only.iter().any(|part| name.contains(part.as_str()))
     }
 

@@ -38,7 +38,7 @@ macro_rules! for_each_scenario {
                 a_revoke_of_a_free_key_raises_the_floor: ["REVOKE-4", "REVOKE-5"] [];
                 records_are_told_newest_first_and_in_pages: ["RECORDS-1"] [];
                 the_holder_is_told_who_revoked_it_and_why: ["REVOKE-1", "KEEP-2"] [];
-                a_revoke_lets_the_next_in_line_through: ["REVOKE-1"] [];
+                a_revoke_lets_the_next_in_line_through: ["REVOKE-1", "REVOKE-5"] [];
             }
             expiry {
                 a_stale_holder_cannot_release_its_successor: ["DELETE-1", "DELETE-2", "ALL-4"] ["B175"];

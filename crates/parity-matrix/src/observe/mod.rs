@@ -11,8 +11,10 @@ mod tokens;
 mod troubles;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use lock_spi::{Runtime, TokioRuntime};
 
 use crate::matrix::real_time;
 use crate::places::{EtcdPlace, PostgresPlace, embedded};
@@ -30,6 +32,9 @@ pub(crate) struct Observed {
 
 /// What looks at one topic.
 type Probe = for<'a> fn(&'a dyn Ledger) -> futures_util::future::BoxFuture<'a, Result<String>>;
+
+/// A look that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// How a topic is looked at.
 enum Look {
@@ -127,6 +132,9 @@ pub(crate) fn all() -> Result<(Vec<Observed>, Vec<String>)> {
             }
         };
         bar.inc(1);
+        if bar.is_hidden() {
+            println!("{topic}: {}", seen.join(" | "));
+        }
         observed.push(Observed { topic, seen });
     }
     progress::done(&bar, format!("{} not seen", unseen.len()));
@@ -138,9 +146,15 @@ fn look_at(probe: Probe, etcd: &EtcdPlace, postgres: &PostgresPlace) -> Result<[
         let place: Arc<dyn Ledger> = Arc::new(deployment);
         probe(&*place).await
     })?;
-    let on_etcd = real_time(async { probe(&etcd.deployment().await?).await })?;
-    let on_postgres = real_time(async { probe(&postgres.deployment().await?).await })?;
+    let on_etcd = real_time(async { in_time(probe(&etcd.deployment().await?)).await })?;
+    let on_postgres = real_time(async { in_time(probe(&postgres.deployment().await?)).await })?;
     Ok([simulated, on_etcd, on_postgres])
+}
+
+async fn in_time(looking: impl Future<Output = Result<String>> + Send) -> Result<String> {
+    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime::current());
+    let seen = runtime.timeout(LIMIT, looking).await;
+    seen.unwrap_or_else(|_| bail!("nothing was seen within {LIMIT:?}"))
 }
 
 #[cfg(test)]
