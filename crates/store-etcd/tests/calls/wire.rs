@@ -14,7 +14,7 @@ pub(crate) fn granting(attempt: AttemptId) -> Vec<u8> {
 
 /// The transaction that gives a place to some attempt of this session.
 pub(crate) fn queueing(session: SessionId) -> Vec<u8> {
-    format!(r#""session":"{session}"}}"#).into()
+    format!(r#""session":"{session}","queued_at""#).into()
 }
 
 /// The grant of a session's lease.
