@@ -105,10 +105,8 @@ fn places(options: &Options) -> Vec<(String, Start)> {
     }
     for (name, standby) in [("Postgres", false), ("Postgres with a standby", true)] {
         let start = move || {
-            Ok(Place::Postgres(PostgresPlace::start(
-                name.to_owned(),
-                standby,
-            )?))
+            let place = PostgresPlace::start(name.to_owned(), standby)?;
+            Ok(Place::Postgres(Box::new(place)))
         };
         places.push((name.to_owned(), Box::new(start)));
     }
@@ -135,7 +133,8 @@ fn places(options: &Options) -> Vec<(String, Start)> {
         let own = name.clone();
         let start = move || {
             let credentials = Credentials::parse(&url)?;
-            Ok(Place::Postgres(PostgresPlace::at(own.clone(), credentials)))
+            let place = PostgresPlace::at(own.clone(), credentials);
+            Ok(Place::Postgres(Box::new(place)))
         };
         places.push((name, Box::new(start)));
     }

@@ -119,7 +119,7 @@ async fn play_histories(place: &Place, options: &Options, bar: &ProgressBar, pla
     let plays = stream::iter(0..options.real_histories).map(async |seed| {
         let history = draw(seed, Mix::Timeless);
         let story = async {
-            match place.deployment().await {
+            match place.shared_deployment().await {
                 Ok(deployment) => histories::play(deployment, &history).await,
                 Err(error) => panic!("no deployment: {error:#}"),
             }

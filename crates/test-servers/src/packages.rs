@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 
@@ -46,11 +47,16 @@ impl Unpacked {
     }
 }
 
+/// Held while this process fetches packages.
+static FETCHING: Mutex<()> = Mutex::new(());
+
 impl Bundle {
     /// What is wanted of the packages, which are fetched if that was not done before.
     pub(crate) fn unpack(&self) -> Result<Unpacked> {
         let home = folder::kept();
         let unpacked = home.join(self.name);
+        // The threads of this process share its folder, so that only the first of them fetches.
+        let _alone = FETCHING.lock().unwrap_or_else(PoisonError::into_inner);
         if self.wanted(&unpacked).is_none() {
             // Whoever else fetches at the same time has a folder of its own; the first to be done
             // wins.

@@ -19,7 +19,7 @@ pub(crate) use simulated::{embedded, play_all};
 #[derive(Debug)]
 pub(crate) enum Place {
     Etcd(EtcdPlace),
-    Postgres(PostgresPlace),
+    Postgres(Box<PostgresPlace>),
 }
 
 impl Place {
@@ -50,6 +50,14 @@ impl Place {
         match self {
             Self::Etcd(place) => Ok(Arc::new(place.deployment().await?)),
             Self::Postgres(place) => Ok(Arc::new(place.deployment().await?)),
+        }
+    }
+
+    /// A fresh namespace, of whose store others use other namespaces.
+    pub(crate) async fn shared_deployment(&self) -> Result<Arc<dyn Deployment>> {
+        match self {
+            Self::Etcd(place) => Ok(Arc::new(place.deployment().await?)),
+            Self::Postgres(place) => Ok(Arc::new(place.shared_deployment().await?)),
         }
     }
 

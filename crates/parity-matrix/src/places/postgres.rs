@@ -25,8 +25,11 @@ pub(crate) struct PostgresPlace {
     /// Begins the names of all databases of this run.
     prefix: String,
     databases: AtomicU32,
+    namespaces: AtomicU32,
     /// The one that the others are copies of.
     template: OnceCell<String>,
+    /// The one that deployments share that need no more than a namespace of their own.
+    shared: OnceCell<String>,
     /// They end with the place, the standby first.
     _standby: Option<Postgres>,
     _server: Option<Postgres>,
@@ -101,7 +104,9 @@ impl PostgresPlace {
             credentials,
             prefix: format!("parity_{}_", std::process::id()),
             databases: AtomicU32::new(0),
+            namespaces: AtomicU32::new(0),
             template: OnceCell::new(),
+            shared: OnceCell::new(),
             _standby: None,
             _server: None,
         }
@@ -133,17 +138,41 @@ impl PostgresPlace {
         Ok(())
     }
 
+    /// A deployment with a database of its own.
     pub(crate) async fn deployment(&self) -> Result<PostgresDeployment> {
+        let database = self.copy().await?;
+        self.in_namespace(database, "parity".to_owned()).await
+    }
+
+    /// A deployment that shares its database with others of its kind.
+    pub(crate) async fn shared_deployment(&self) -> Result<PostgresDeployment> {
+        let shared = self.shared.get_or_try_init(async || self.copy().await);
+        let database = shared.await?.clone();
+        let number = self.namespaces.fetch_add(1, Ordering::Relaxed);
+        self.in_namespace(database, format!("parity-{number}"))
+            .await
+    }
+
+    /// A database with the schema.
+    async fn copy(&self) -> Result<String> {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
         let database = format!("{}{number}", self.prefix);
         let template = self.template().await?;
         self.create_database(&database, template).await?;
+        Ok(database)
+    }
+
+    async fn in_namespace(
+        &self,
+        database: String,
+        namespace: String,
+    ) -> Result<PostgresDeployment> {
         Ok(PostgresDeployment {
             runtime: Arc::new(TokioRuntime::current()),
             operator: Mutex::new(self.credentials.operator(&database).await?),
             credentials: self.credentials.clone(),
             database,
-            namespace: Namespace::new("parity")?,
+            namespace: Namespace::new(namespace)?,
         })
     }
 

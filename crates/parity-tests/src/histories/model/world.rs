@@ -82,11 +82,11 @@ impl World {
     ) -> Judged {
         match call {
             Call::Open(session) => self.open(session, rules),
-            Call::OpenElsewhere(_) => World::open_elsewhere(rules),
+            Call::OpenElsewhere(_) => Self::open_elsewhere(rules),
             Call::Keep(session, lists) => self.keep(session, lists, rules),
             Call::Close(session) | Call::Kill(session) => self.close(session, rules),
             Call::Insert(wish, queue) => self.insert(wish, queue, rules, session_id),
-            Call::Wait(_) | Call::Pass(_) => World::done(rules),
+            Call::Wait(_) | Call::Pass(_) => Self::done(rules),
             Call::Extend(wish) => self.extend(wish, rules),
             Call::Release(wish, _) => self.release(wish, rules),
             Call::Abandon(wish) => self.abandon(wish, rules),
@@ -94,7 +94,7 @@ impl World {
             Call::Read(key, _) => self.read(key, rules, session_id),
             Call::List(..) => self.list(rules, session_id),
             Call::Records(key, _) => self.records(key, rules),
-            Call::Reap(_) => World::reap(rules),
+            Call::Reap(_) => Self::reap(rules),
         }
     }
 
