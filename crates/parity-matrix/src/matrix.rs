@@ -95,11 +95,8 @@ fn places(options: &Options) -> Vec<(String, Start)> {
     let mut places: Vec<(String, Start)> = Vec::new();
     for (name, members) in [("etcd, one node", 1), ("etcd, three nodes", 3)] {
         let start = move || {
-            Ok(Place::Etcd(EtcdPlace::start(
-                name.to_owned(),
-                members,
-                None,
-            )?))
+            let place = EtcdPlace::start(name.to_owned(), members, None)?;
+            Ok(Place::Etcd(Box::new(place)))
         };
         places.push((name.to_owned(), Box::new(start)));
     }
@@ -114,18 +111,18 @@ fn places(options: &Options) -> Vec<(String, Start)> {
         let name = format!("etcd, {}", program.display());
         let own = name.clone();
         let start = move || {
-            Ok(Place::Etcd(EtcdPlace::start(
-                own.clone(),
-                1,
-                Some(&program),
-            )?))
+            let place = EtcdPlace::start(own.clone(), 1, Some(&program))?;
+            Ok(Place::Etcd(Box::new(place)))
         };
         places.push((name, Box::new(start)));
     }
     for (number, url) in (1..).zip(options.etcd.clone()) {
         let name = format!("etcd, given {number}");
         let own = name.clone();
-        let start = move || Ok(Place::Etcd(EtcdPlace::at(own.clone(), url.clone())));
+        let start = move || {
+            let place = EtcdPlace::at(own.clone(), url.clone());
+            Ok(Place::Etcd(Box::new(place)))
+        };
         places.push((name, Box::new(start)));
     }
     for (number, url) in (1..).zip(options.postgres.clone()) {

@@ -18,7 +18,7 @@ pub(crate) use simulated::{embedded, play_all};
 /// A real server.
 #[derive(Debug)]
 pub(crate) enum Place {
-    Etcd(EtcdPlace),
+    Etcd(Box<EtcdPlace>),
     Postgres(Box<PostgresPlace>),
 }
 

@@ -23,29 +23,6 @@ use parity_tests::{Connection, Deployment, Fixture, Lack, SCENARIOS, Scenario, S
 
 use crate::toy::Toy;
 
-/// The suite, a test for each scenario; and histories, on which the toy and the model agree.
-#[cfg(test)]
-mod suite {
-    use std::sync::Arc;
-
-    use lock_sim::World;
-    use parity_tests::histories::{Mix, draw, play};
-
-    use crate::{Toy, Toys};
-
-    parity_tests::suite!(Toys);
-
-    #[test]
-    fn histories_agree_with_the_model() {
-        for seed in 0..500 {
-            let world = World::new(seed);
-            let toy = Arc::new(Toy::new(world.runtime("toy")));
-            let agreed = world.block_on(play(toy, &draw(seed, Mix::Timed)));
-            agreed.unwrap_or_else(|disagreement| panic!("seed {seed}: {disagreement}"));
-        }
-    }
-}
-
 /// Plays scenarios on fresh toys, in virtual time.
 struct Toys;
 
@@ -104,4 +81,27 @@ fn main() {
         }
     }
     println!("{passed} of {} scenarios pass", SCENARIOS.len());
+}
+
+/// The suite, a test for each scenario; and histories, on which the toy and the model agree.
+#[cfg(test)]
+mod suite {
+    use std::sync::Arc;
+
+    use lock_sim::World;
+    use parity_tests::histories::{Mix, draw, play};
+
+    use crate::{Toy, Toys};
+
+    parity_tests::suite!(Toys);
+
+    #[test]
+    fn histories_agree_with_the_model() {
+        for seed in 0..500 {
+            let world = World::new(seed);
+            let toy = Arc::new(Toy::new(world.runtime("toy")));
+            let agreed = world.block_on(play(toy, &draw(seed, Mix::Timed)));
+            agreed.unwrap_or_else(|disagreement| panic!("seed {seed}: {disagreement}"));
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! Histories: many calls of several clients, played step by step on a store and on a model.
 //!
-//! [`draw`] makes a history out of a seed, [`play`] plays it on a deployment. Beside the store goes
+//! [`draw`](draw()) makes a history out of a seed, [`play`](play()) plays it on a deployment. Beside the store goes
 //! an executable model of the contract, which knows no store: after each call it says what may be
 //! answered, tokens, floors and kinds of errors included. Where the contract or the time that has
 //! passed leaves something open, it says several things, and goes on with all that fit the answer.
 //!
-//! A history on which the two disagree is [shrunk](shrink) and told [as a test](as_test). Calls name
+//! A history on which the two disagree is [shrunk](shrink()) and told [as a test](as_test). Calls name
 //! what they mean by small numbers and not by what earlier calls answered, and one that means nothing
 //! is passed over, so that each part of a history is a history.
 //!
