@@ -1,7 +1,8 @@
 //! Who of this store object waits for the same key.
 //!
-//! To find out who is right before it, a waiter reads the queue; where that is long, any place before
-//! its own will do: until that has gone, its turn cannot come. Those who wait here know each other's.
+//! To find out who is right before it, a waiter reads the queue; where that is long, any place
+//! before its own will do: until that has gone, its turn cannot come. Those who wait here know each
+//! other's.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

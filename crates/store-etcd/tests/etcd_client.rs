@@ -472,8 +472,8 @@ async fn who_may_not_is_denied_and_a_token_is_renewed() {
     }
 }
 
-/// B82: the server forgets the token that the stream of the watches was opened with: the next watch is
-/// begun on another stream, with a new one.
+/// B82: the server forgets the token that the stream of the watches was opened with: the next watch
+/// is begun on another stream, with a new one.
 #[tokio::test]
 async fn a_watch_with_a_token_that_was_forgotten_gets_a_new_one() {
     let mut server = Etcd::start().unwrap();

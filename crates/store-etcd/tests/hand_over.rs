@@ -65,8 +65,8 @@ fn total(nodes: &[Node<Way>]) -> Calls {
     })
 }
 
-/// B98: one DELETE, the head's TAKE, and one look and one watch of who is the head after it; that is
-/// all, with ten waiters and with a hundred, in one process and in four.
+/// B98: one DELETE, the head's TAKE, and one look and one watch of who is the head after it; that
+/// is all, with ten waiters and with a hundred, in one process and in four.
 #[test]
 fn a_hand_over_costs_three_calls_and_a_watch_however_many_wait() {
     for (processes, each) in [(1, 10), (1, 100), (4, 25)] {
@@ -100,7 +100,7 @@ fn a_hand_over_costs_three_calls_and_a_watch_however_many_wait() {
                 writes: 2 * count,
             };
             match each {
-                // Some came before their neighbours, and began with one who is not right before them.
+                // Some came before their neighbours, and began with one further ahead.
                 100 => assert!(
                     calls.writes == expected.writes && calls.reads <= expected.reads * 3 / 2,
                     "{calls:?}"
@@ -211,7 +211,7 @@ fn a_lock_that_was_seen_free_and_is_held_again_is_waited_for() {
     });
 }
 
-/// Whoever is before it leaves the line: it is not its turn, so it waits for the next one before it.
+/// Whoever is before it leaves the line: it is not its turn, so it waits for the next one ahead.
 #[test]
 fn a_waiter_whose_predecessor_gives_up_waits_on() {
     simulate(async |cluster| {

@@ -102,8 +102,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// They begin to wait; each looks again after at most so long without a hint, and is to hold the
-    /// lock for so long.
+    /// They begin to wait; each looks again after at most so long without a hint, and is to hold
+    /// the lock for so long.
     pub(crate) fn of<M: MetadataStore + Clone>(
         people: &[Person<M>],
         times: (Duration, Duration),

@@ -47,8 +47,8 @@ impl Watcher {
     }
 }
 
-/// The watches of one stream. etcd answers requests for watches in their order, and names each by an
-/// id of its own choice.
+/// The watches of one stream. etcd answers requests for watches in their order, and names each by
+/// an id of its own choice.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     asked: VecDeque<(Instant, Watcher)>,
