@@ -148,6 +148,15 @@ impl<B: Batched> Batches<B> {
         batch
     }
 
+    /// Nobody sets out any more: those who wait learn it by being dropped.
+    fn give_up(&self) {
+        let mut state = self.state();
+        state.under_way = state.under_way.saturating_sub(1);
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        drop(waiting);
+    }
+
     /// Somebody has arrived; `true` when it is the turn of those who wait.
     fn leave(&self) -> bool {
         let mut state = self.state();
@@ -162,6 +171,8 @@ impl<B: Batched> Batches<B> {
 /// The right to be under way. Whoever waits sets out when it is dropped.
 struct Lane<B: Batched> {
     core: Arc<Core>,
+    /// It was given to a task that has not begun.
+    handed_on: bool,
     of: PhantomData<B>,
 }
 
@@ -169,6 +180,7 @@ impl<B: Batched> Lane<B> {
     fn of(core: &Arc<Core>) -> Self {
         Self {
             core: Arc::clone(core),
+            handed_on: false,
             of: PhantomData,
         }
     }
@@ -176,15 +188,21 @@ impl<B: Batched> Lane<B> {
 
 impl<B: Batched> Drop for Lane<B> {
     fn drop(&mut self) {
+        if self.handed_on {
+            // The runtime has ended and runs no task any more, so another would fare no better.
+            return B::batches(&self.core).give_up();
+        }
         if B::batches(&self.core).leave() {
-            let lane = Self::of(&self.core);
+            let mut lane = Self::of(&self.core);
+            lane.handed_on = true;
             self.core.runtime.spawn(Box::pin(send(lane)));
         }
     }
 }
 
 /// Sends those who wait, as one batch.
-async fn send<B: Batched>(lane: Lane<B>) {
+async fn send<B: Batched>(mut lane: Lane<B>) {
+    lane.handed_on = false;
     let core = &*lane.core;
     let batch = B::batches(core).take();
     let latest = batch.iter().map(|waiting| waiting.deadline).max();

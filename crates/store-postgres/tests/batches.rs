@@ -259,3 +259,32 @@ async fn a_held_key_and_a_waiter_are_served_beside_a_batch() {
         .await;
     grant(next.unwrap());
 }
+
+/// A runtime that ends in the midst of batches ends: nobody hands the next one on for ever.
+#[test]
+fn a_runtime_may_end_in_the_midst_of_batches() {
+    let executor = || {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(2).enable_all().build().unwrap()
+    };
+    let outer = executor();
+    let server = outer.block_on(server());
+    for round in 0..20_u64 {
+        let inner = executor();
+        inner.block_on(async {
+            let node = patient(&server).await;
+            let wishes = wishes(&format!("ended {round}"));
+            let limit = Duration::from_millis(round % 5);
+            let cut_off = runtime().timeout(limit, insert_all(&node, &wishes)).await;
+            drop(cut_off);
+        });
+        drop(inner);
+    }
+    let settled = async {
+        let node = patient(&server).await;
+        let again = grants(&node, "afterwards").await;
+        let released = join_all(again.iter().map(|grant| node.release(grant))).await;
+        assert!(released.into_iter().all(|released| released.unwrap()));
+    };
+    outer.block_on(settled);
+}

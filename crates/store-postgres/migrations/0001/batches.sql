@@ -4,7 +4,8 @@
 -- skipped and never waited for, so that no call is held up by the key of another.
 --
 -- Their plans are made while the tables may be small, and stay. So nothing is left to be joined:
--- every table is asked by its whole key, and rows that are locked are found by where they are.
+-- every table is asked by its whole key, and rows that are locked are found by where they are; that
+-- they are what the caller names is compared again in the statement that writes.
 
 -- n: the place in the arrays, from 1.
 CREATE FUNCTION dlock.try_insert_many_1(
@@ -59,6 +60,7 @@ BEGIN
                        AND s.closed_at IS NULL AND s.expires_at > clock_timestamp()
                     OFFSET 0) y
      WHERE x.ctid = u.at AND NOT x.held AND x.attempt IS NULL
+       AND x.namespace = p_ns AND x.lock_key = p_keys[u.n]
        AND (SELECT true FROM dlock.spent e
              WHERE e.namespace = p_ns AND e.session = p_sessions[u.n]
                AND e.attempt = p_attempts[u.n]) IS NULL
@@ -90,7 +92,8 @@ BEGIN
     UPDATE dlock.locks x
        SET held = false, attempt = CASE WHEN NOT p_settled[u.n] THEN x.attempt END
       FROM unnest(v_mine, v_rows) AS u(n, at)
-     WHERE x.ctid = u.at AND x.held
+     WHERE x.ctid = u.at AND x.held AND x.token = p_tokens[u.n]
+       AND x.namespace = p_ns AND x.lock_key = p_keys[u.n]
        AND (SELECT true FROM dlock.waiters w
              WHERE w.namespace = p_ns AND w.lock_key = p_keys[u.n] LIMIT 1) IS NULL
     RETURNING u.n, x.expires_at > clock_timestamp() AND EXISTS (
