@@ -171,7 +171,7 @@ pub(crate) async fn the_holder_is_told_who_revoked_it_and_why(scene: Scene) -> V
     kept.stands().await
 }
 
-/// REVOKE-1: a revoke lets the first in line take its turn.
+/// REVOKE-1, REVOKE-5: a revoke lets the first in line take its turn, above the new floor.
 pub(crate) async fn a_revoke_lets_the_next_in_line_through(scene: Scene) -> Verdict {
     let node = scene.node().await;
     let key = LockKey::new("nightly")?;
