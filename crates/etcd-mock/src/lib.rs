@@ -23,7 +23,7 @@
 //! use etcd_mock::MockStore;
 //!
 //! # fn main() -> Result<(), KvError> {
-//! # lock_sim::World::new(0).block_on(async {
+//! # sim_runtime::World::new(0).block_on(async {
 //! let store = MockStore::new();
 //! let lease = store.lease_grant(LeaseId(7), 5).await?;
 //! store.put(PutRequest::new("lock/a", "me").with_lease(lease.id)).await?;

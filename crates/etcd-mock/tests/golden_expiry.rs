@@ -10,7 +10,7 @@ use etcd_mock::{
     CallId, Effect, Engine, Event, Expiry, LeaseGrantRequest, MockStore, Options, Request, Response,
 };
 use futures_util::StreamExt;
-use lock_sim::World;
+use sim_runtime::World;
 use support::{block_on, drain, put_leased, read, refusal};
 
 const LEASE: LeaseId = LeaseId(7);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use etcd_kv::{EventKind, KeyRange, KvErrorKind, LeaseId, MetadataStore, PutRequest, WatchRequest};
 use etcd_mock::{MockStore, TICK};
 use futures_util::StreamExt;
-use lock_sim::World;
 use lock_spi::{BoxFuture, Instant, Runtime};
+use sim_runtime::World;
 use support::{put_leased, read, refusal};
 
 const LEASE: LeaseId = LeaseId(7);

@@ -90,7 +90,7 @@ impl Pauses {
 
 #[cfg(test)]
 mod tests {
-    use lock_sim::World;
+    use sim_runtime::World;
 
     use super::*;
 

@@ -66,7 +66,7 @@ async fn what_is_not_there_is_refused_by_name() {
 
 #[test]
 fn outside_tokio_connecting_is_refused() {
-    let world = lock_sim::World::new(1);
+    let world = sim_runtime::World::new(1);
     let refused = world.block_on(Client::connect("memory:")).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidRequest);
     assert!(refused.to_string().contains("tokio"), "{refused}");

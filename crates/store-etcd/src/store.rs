@@ -35,7 +35,7 @@ const MAX_GRANTS_PER_SESSION: u32 = 10_000;
 /// ```
 /// use std::sync::Arc;
 /// use etcd_mock::MockStore;
-/// use lock_sim::World;
+/// use sim_runtime::World;
 /// use lock_spi::{
 ///     AttemptId, Error, InsertOutcome, InsertRequest, LockKey, LockStore, OpenSessionRequest, Owner,
 ///     Payload, Queue, SessionId, Ttl,

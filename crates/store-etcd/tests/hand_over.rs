@@ -15,8 +15,8 @@ use etcd_mock::MockStore;
 use futures_util::future::join_all;
 use hand_over::counted::{Calls, Counted, Watches};
 use hand_over::line::{KEY, LOOK_AGAIN, Line, Person};
-use lock_sim::Faulty;
 use lock_spi::{Grant, InsertOutcome, LockStore, Queue, SessionId};
+use sim_runtime::Faulty;
 
 const HOLD: Duration = Duration::from_millis(10);
 

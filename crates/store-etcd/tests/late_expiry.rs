@@ -10,8 +10,8 @@ use std::time::Duration;
 use common::{Cluster, TTL, seconds};
 use etcd_kv::{LeaseId, MetadataStore, PutRequest};
 use etcd_mock::{Expiry, MockStore, Options};
-use lock_sim::World;
 use lock_spi::{Effect, ErrorKind, InsertOutcome, Queue};
+use sim_runtime::World;
 
 /// Tells a story on a server that looks for leases to end every half second.
 fn tell<F: Future<Output = ()>>(story: impl FnOnce(Cluster) -> F) {

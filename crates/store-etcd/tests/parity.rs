@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use etcd_mock::{Expiry, MockStore, Options};
-use lock_sim::{Weather, World};
 use lock_spi::Namespace;
 use parity_tests::{Fixture, Scenario, Stop, Verdict};
+use sim_runtime::{Weather, World};
 
 use crate::deployment::EtcdDeployment;
 use crate::seeds::seeds;

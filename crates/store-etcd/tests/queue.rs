@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use common::{Node, granted, key, queued, seconds, simulate};
 use etcd_kv::{DeleteRequest, MetadataStore};
-use lock_sim::Faulty;
 use lock_spi::{
     AttemptId, InsertOutcome, Joined, LockStore, Place, Queue, Result, SessionId, WaitRequest,
 };
+use sim_runtime::Faulty;
 
 /// A wait on a task of its own.
 fn wait(

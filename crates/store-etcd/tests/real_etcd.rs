@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use futures_util::{StreamExt, stream};
-use lock_sim::Weather;
 use lock_spi::{Namespace, Runtime, TokioRuntime};
 use parity_tests::{Fixture, SCENARIOS, Scenario, Verdict};
+use sim_runtime::Weather;
 use store_etcd::EtcdClient;
 use test_servers::Etcd;
 

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use etcd_kv::MetadataStore;
 use etcd_mock::MockStore;
-use lock_sim::{Weather, World};
 use lock_spi::Namespace;
+use sim_runtime::{Weather, World};
 
 use seeds::seeds;
 use walking::{Plan, Stage, Tale, storm};

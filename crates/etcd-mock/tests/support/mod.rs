@@ -7,7 +7,7 @@ use bytes::Bytes;
 use etcd_kv::{Consistency, KeyValue, KvError, KvErrorKind, LeaseId, MetadataStore, PutRequest};
 use etcd_mock::MockStore;
 use futures_util::{Stream, StreamExt};
-use lock_sim::World;
+use sim_runtime::World;
 
 /// Runs a test that waits for nothing.
 pub(crate) fn block_on<F: Future>(test: F) -> F::Output {

@@ -9,7 +9,7 @@ use fencelock::fence::HighWaterMark;
 use fencelock::spi::{FencingToken, Payload, Runtime};
 use fencelock::{Election, ErrorKind, Leader, Leadership, LostReason, Release};
 use futures_util::StreamExt;
-use lock_sim::{Faults, Faulty, Weather};
+use sim_runtime::{Faults, Faulty, Weather};
 
 use crate::common::{Embedded, Scene, millis, seconds, ttl};
 

@@ -3,7 +3,7 @@
 use fencelock::spi::RevokeTarget;
 use fencelock::{Attempt, LostReason, Release};
 use futures_util::TryStreamExt;
-use lock_sim::{Faulty, Weather};
+use sim_runtime::{Faulty, Weather};
 
 use crate::common::{Embedded, acquired, is_free, millis, seconds, ttl};
 

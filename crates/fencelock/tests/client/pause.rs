@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_sim::World;
+use sim_runtime::World;
 
 use fencelock::fence::HighWaterMark;
 use fencelock::spi::Runtime;

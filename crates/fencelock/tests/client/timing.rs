@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fencelock::spi::Ttl;
 use fencelock::{Client, Error, ErrorKind, LostReason, Release};
-use lock_sim::World;
+use sim_runtime::World;
 
 use crate::common::{Act, Double, Op, Scene, is_ready, millis, seconds, ttl};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use etcd_mock::MockStore;
 use fencelock::{Attempt, Client, ErrorKind, Guard, Lost, Release};
 use lock_fence::FencingToken;
-use lock_sim::Faulty;
 use lock_spi::{Instant, Namespace, Owner, Runtime, Ttl};
+use sim_runtime::Faulty;
 use store_etcd::{EtcdConfig, EtcdLockStore};
 
 use crate::ledger::Ledger;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use etcd_mock::MockStore;
 use futures_util::future::join_all;
-use lock_sim::{Faulty, Weather, World};
 use lock_spi::{Instant, Joined, Runtime};
+use sim_runtime::{Faulty, Weather, World};
 
 use crate::ledger::Ledger;
 use crate::node::Node;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_sim::{Faults, Weather};
 use lock_spi::{Instant, Runtime};
+use sim_runtime::{Faults, Weather};
 
 const LONGEST_LULL: Duration = Duration::from_secs(10);
 /// Longer than a session lives.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
 use etcd_kv::{DeleteRequest, KeyRange, MetadataStore};
-use lock_sim::Weather;
 use lock_spi::{Namespace, Runtime, TokioRuntime};
+use sim_runtime::Weather;
 use store_etcd::EtcdClient;
 use test_servers::Etcd;
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use etcd_mock::{Expiry, MockStore, Options as MockOptions};
-use lock_sim::{Weather, World};
 use lock_spi::Namespace;
 use parity_tests::histories::{self, Mix, as_test, draw, shrink};
 use parity_tests::liars::{Caught, LIES, LyingDeployment};
 use parity_tests::{SCENARIOS, Scenario, Verdict};
+use sim_runtime::{Weather, World};
 
 use crate::deployment::EtcdDeployment;
 use crate::options::Options;

@@ -17,9 +17,9 @@ mod toy;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use lock_sim::World;
 use lock_spi::{FencingToken, LockKey, Runtime, SessionId};
 use parity_tests::{Connection, Deployment, Fixture, Lack, SCENARIOS, Scenario, Stop, Verdict};
+use sim_runtime::World;
 
 use crate::toy::Toy;
 
@@ -88,8 +88,8 @@ fn main() {
 mod suite {
     use std::sync::Arc;
 
-    use lock_sim::World;
     use parity_tests::histories::{Mix, draw, play};
+    use sim_runtime::World;
 
     use crate::{Toy, Toys};
 

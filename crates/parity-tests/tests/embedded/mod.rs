@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use etcd_mock::{Expiry, MockStore, Options};
-use lock_sim::{Weather, World};
 use lock_spi::Namespace;
+use sim_runtime::{Weather, World};
 
 use crate::deployment::EtcdDeployment;
 

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use lock_sim::World;
 use lock_spi::{FencingToken, LockKey, Runtime, SessionId};
 use parity_tests::{Connection, Deployment, Fixture, Scenario, Verdict};
+use sim_runtime::World;
 
 use crate::flaws::Flaw;
 use crate::state::State;

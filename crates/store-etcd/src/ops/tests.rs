@@ -7,12 +7,12 @@ use etcd_kv::{
     RangeResponse, Txn, TxnResponse,
 };
 use etcd_mock::MockStore;
-use lock_sim::World;
 use lock_spi::{
     AttemptId, Effect, FencingToken, LockKey, Namespace, Owner, Payload, Reason, RevocationId,
     SessionId, Ttl,
 };
 use proptest::prelude::*;
+use sim_runtime::World;
 
 use super::*;
 use crate::codec::{

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use etcd_kv::{KeyValue, MetadataStore};
 use etcd_mock::MockStore;
-use lock_sim::{Faulty, Weather, World};
 use lock_spi::{
     AttemptId, FencingToken, Grant, GrantRef, InsertOutcome, InsertRequest, KeepAliveRequest,
     KeptAlive, LockKey, LockStore, OpenSessionRequest, Owner, Payload, Place, Queue, Reason,
     Result, RevocationId, RevokeRequest, RevokeTarget, Runtime, SessionId, SessionLease, Ttl,
 };
+use sim_runtime::{Faulty, Weather, World};
 use store_etcd::{EtcdConfig, EtcdLockStore};
 
 pub(crate) use postman::{Order, Postman};

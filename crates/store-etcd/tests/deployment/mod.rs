@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use etcd_kv::{DeleteRequest, LeaseId, MetadataStore, PutRequest, RangeRequest};
-use lock_sim::{Faults, Faulty, Weather};
 use lock_spi::{FencingToken, LockKey, Namespace, Runtime, SessionId};
 use parity_tests::{Connection, Deployment, FaultPort};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sim_runtime::{Faults, Faulty, Weather};
 use store_etcd::{EtcdConfig, EtcdLockStore};
 
 /// Everything that a stored key spells out.

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use etcd_kv::MetadataStore;
-use lock_sim::Weather;
 use lock_spi::SessionId;
+use sim_runtime::Weather;
 
 use history::{Moment, Witness};
 use operator::Operator;

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use etcd_kv::{DeleteRequest, LeaseId, MetadataStore, RangeRequest};
-use lock_sim::Faulty;
 use lock_spi::{FencingToken, LockStore, RevokeTarget, SessionId};
+use sim_runtime::Faulty;
 
 use super::Plan;
 use super::history::Held;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use etcd_kv::{Consistency, MetadataStore, RangeRequest};
-use lock_sim::{Faulty, Weather};
 use lock_spi::{Namespace, Runtime};
+use sim_runtime::{Faulty, Weather};
 use store_etcd::{EtcdConfig, EtcdLockStore};
 
 use crate::common::Node;

@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use etcd_kv::MetadataStore;
-use lock_sim::{Faulty, Weather};
 use lock_spi::{
     AttemptId, Error, ErrorKind, Grant, InsertOutcome, LockStore, Queue, Runtime, SessionId,
     WaitRequest,
 };
+use sim_runtime::{Faulty, Weather};
 
 use super::Plan;
 use super::stage::Stage;

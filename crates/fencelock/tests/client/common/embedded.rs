@@ -6,7 +6,7 @@ use etcd_kv::MetadataStore;
 use etcd_mock::MockStore;
 use fencelock::spi::{Owner, Runtime};
 use fencelock::{Client, ClientBuilder};
-use lock_sim::World;
+use sim_runtime::World;
 use store_etcd::{EtcdConfig, EtcdLockStore};
 
 /// A world with the embedded store.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use fencelock::spi::{LockKey, Owner, Runtime, Ttl};
 use fencelock::{Attempt, Client, ClientBuilder, Guard};
-use lock_sim::World;
+use sim_runtime::World;
 
 pub(crate) use clock::JumpingClock;
 pub(crate) use double::{Act, Double, Op};

@@ -10,8 +10,8 @@ use etcd_kv::{
 };
 use etcd_mock::MockStore;
 use futures_util::StreamExt;
-use lock_sim::{Faults, Faulty, Weather, World};
 use lock_spi::Runtime;
+use sim_runtime::{Faults, Faulty, Weather, World};
 
 const SECOND: Duration = Duration::from_secs(1);
 
