@@ -66,6 +66,8 @@ pub enum Order {
     Key,
     /// By create revision, ascending.
     CreateRevision,
+    /// By create revision, descending.
+    NewestFirst,
 }
 
 /// Reads keys.

@@ -1,5 +1,6 @@
 //! The keys as they are, and as they were.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -165,8 +166,10 @@ fn select(request: &RangeRequest, mut found: Vec<&Arc<KeyValue>>) -> RangeRespon
     if request.count_only {
         return response;
     }
-    if request.order == Order::CreateRevision {
-        found.sort_by_key(|kv| kv.create_revision);
+    match request.order {
+        Order::Key => {}
+        Order::CreateRevision => found.sort_by_key(|kv| kv.create_revision),
+        Order::NewestFirst => found.sort_by_key(|kv| Reverse(kv.create_revision)),
     }
     let limit = match request.limit {
         None | Some(0) => count,

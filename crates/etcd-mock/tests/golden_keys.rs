@@ -201,6 +201,12 @@ fn ranges_are_sorted_cut_and_counted() {
             ..all()
         };
         assert_eq!(keys(oldest).await, (b"c".to_vec(), true, 3));
+        let newest = RangeRequest {
+            limit: Some(2),
+            order: Order::NewestFirst,
+            ..all()
+        };
+        assert_eq!(keys(newest).await, (b"ba".to_vec(), true, 3));
         let counted = RangeRequest {
             count_only: true,
             ..all()

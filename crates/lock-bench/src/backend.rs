@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use lock_spi::Runtime;
 
-use crate::arms::{Arm, Site};
+use crate::arms::{Arm, Keys, Site};
 use crate::cpu::Process;
 
 /// A server with nothing in it, which ends with this.
@@ -71,6 +71,7 @@ pub(crate) struct Comparison<K: 'static> {
 /// How often one arm is to hand a key over, next to another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HandOver<K> {
+    pub(crate) keys: Keys,
     pub(crate) of: K,
     pub(crate) who: K,
     pub(crate) tasks: u32,

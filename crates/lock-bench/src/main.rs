@@ -11,6 +11,7 @@ mod backend;
 mod chart;
 mod cpu;
 mod etcd;
+mod hold;
 mod machine;
 mod options;
 mod postgres;

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::arms::Keys;
 use crate::backend::Kind;
@@ -52,12 +52,12 @@ impl<K: Kind> Options<K> {
     /// What is measured. One task alone has nobody to wait for: on one key for all there are two.
     pub(crate) fn suites(&self) -> Vec<Suite> {
         let wanted = |keys: &Keys| self.keys.is_none_or(|only| only == *keys);
-        let kinds = [Keys::Distinct, Keys::Hot].into_iter().filter(wanted);
+        let kinds = Keys::value_variants().iter().copied().filter(wanted);
         kinds
             .flat_map(|keys| {
                 let least = match keys {
                     Keys::Distinct => 1,
-                    Keys::Hot => 2,
+                    Keys::Hot | Keys::Held => 2,
                 };
                 let tasks = self.clients.iter().map(move |&tasks| tasks.max(least));
                 tasks.map(move |tasks| Suite { keys, tasks })

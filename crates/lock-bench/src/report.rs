@@ -5,7 +5,7 @@ use crate::backend::{Comparison, Goal, HandOver, Kind};
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::statistics::Spread;
-use crate::suite::{Measured, Outcome};
+use crate::suite::{Measured, Outcome, Suite};
 
 /// What was measured where, as a document in Markdown.
 pub(crate) fn document<K: Kind>(
@@ -19,7 +19,8 @@ pub(crate) fn document<K: Kind>(
          {machine}.\n\n\
          Repetitions: {}; in each of them every arm runs for {:.2} s, and for {:.2} s on one key for \
          all. Figures are medians over the repetitions, ratios with [least, greatest]. In ratios \
-         {ratios}.\n",
+         {ratios}. Where the key is held for a while, op/s counts in the time in which nobody holds \
+         it, which is the time that hand-overs take.\n",
         options.repetitions,
         options.slice.as_secs_f64(),
         (options.slice * Keys::Hot.slices()).as_secs_f64(),
@@ -36,7 +37,7 @@ fn section<K: Kind>(outcome: &Outcome<K>) -> String {
     let Comparison { limit, needed, .. } = K::COMPARISON;
     let how = match outcome.suite.keys {
         Keys::Distinct => "",
-        Keys::Hot => ", one after another",
+        Keys::Hot | Keys::Held => ", one after another",
     };
     let mut text = format!(
         "\n## {}\n\n\
@@ -104,28 +105,31 @@ fn verdict<K: Kind>(outcomes: &[Outcome<K>]) -> String {
 
 /// What was reached on one key for all.
 fn hand_overs<K: Kind>(outcomes: &[Outcome<K>]) -> String {
-    let hot = |tasks| {
+    let of = |keys, tasks| {
         let mut all = outcomes.iter();
-        all.find(move |found| found.suite.keys == Keys::Hot && found.suite.tasks == tasks)
+        all.find(move |found| found.suite == Suite { keys, tasks })
     };
     let goals = K::COMPARISON.hand_overs.iter();
     let lines: String = goals
         .filter_map(|goal| {
             let HandOver {
-                of,
+                keys,
+                of: base,
                 who,
                 tasks,
                 ratio: least,
             } = *goal;
-            let reached = hot(tasks)?.ratio(who, of)?;
+            let outcome = of(keys, tasks)?;
+            let reached = outcome.ratio(who, base)?;
             let word = if reached.median >= least {
                 "met"
             } else {
                 "missed"
             };
-            let (who, of, reached) = (who.name(), of.name(), ratio(Some(reached)));
+            let (suite, who, base) = (outcome.suite, who.name(), base.name());
+            let reached = ratio(Some(reached));
             Some(format!(
-                "- {tasks} tasks, {who} to {of}: {reached}; the goal of {least} is {word}\n"
+                "- {suite}, {who} to {base}: {reached}; the goal of {least} is {word}\n"
             ))
         })
         .collect();

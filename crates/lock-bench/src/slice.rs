@@ -9,6 +9,7 @@ use lock_spi::{Instant, Runtime};
 
 use crate::arms::{Arm, Keys};
 use crate::cpu::Process;
+use crate::hold::Hold;
 
 /// How many keys a task has of its own.
 const KEYS_OF_A_TASK: usize = 64;
@@ -27,12 +28,13 @@ pub(crate) struct Run {
     pub(crate) length: Duration,
     pub(crate) server: Process,
     pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) hold: Hold,
 }
 
 /// What one arm did in one slice.
 #[derive(Clone, Debug)]
 pub(crate) struct Slice {
-    /// How many operations ended in it, in a second.
+    /// How many operations ended in it, in a second in which nobody kept a lock.
     pub(crate) rate: f64,
     /// How long one took, in the middle; `None` when none ended.
     pub(crate) latency: Option<Duration>,
@@ -47,6 +49,7 @@ struct Mark {
     at: Instant,
     server: Option<Duration>,
     client: Option<Duration>,
+    kept: Duration,
 }
 
 type Operation = (Instant, Instant);
@@ -84,6 +87,7 @@ impl Run {
             to?.checked_sub(from?)?.checked_div(operations)
         };
         let length = ended.at.saturating_since(begun.at);
+        let length = length.saturating_sub(ended.kept.saturating_sub(begun.kept));
         Ok(Slice {
             rate: f64::from(operations) / length.as_secs_f64(),
             latency: latencies.get(latencies.len() / 2).copied(),
@@ -97,7 +101,7 @@ impl Run {
             Keys::Distinct => (0..KEYS_OF_A_TASK)
                 .map(|number| format!("task-{task}-key-{number}"))
                 .collect(),
-            Keys::Hot => vec!["hot".to_owned()],
+            Keys::Hot | Keys::Held => vec!["hot".to_owned()],
         }
     }
 
@@ -106,6 +110,7 @@ impl Run {
             at: self.runtime.now(),
             server: self.server.used(),
             client: Process::own().used(),
+            kept: self.hold.kept(),
         }
     }
 }

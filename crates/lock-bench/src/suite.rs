@@ -9,6 +9,7 @@ use lock_spi::Runtime;
 
 use crate::arms::{Keys, Site};
 use crate::backend::{Backend, Kind};
+use crate::hold::Hold;
 use crate::options::Options;
 use crate::slice::{Run, Slice};
 use crate::statistics::Spread;
@@ -43,20 +44,23 @@ impl Suite {
         runtime: &Arc<dyn Runtime>,
     ) -> Result<Outcome<B::Kind>> {
         let Self { keys, tasks } = self;
-        let site = Site {
-            keys,
-            tasks,
-            runtime: Arc::clone(runtime),
-        };
         let mut arms = Vec::new();
         let mut measured = Vec::new();
         for &kind in &options.arms {
+            let hold = Hold::new(keys, runtime);
+            let site = Site {
+                keys,
+                tasks,
+                runtime: Arc::clone(runtime),
+                hold: hold.clone(),
+            };
             let run = Run {
                 keys,
                 tasks: self.tasks_of(kind),
                 length: options.slice * keys.slices(),
                 server: server.process()?,
                 runtime: Arc::clone(runtime),
+                hold,
             };
             let arm = server.connect(kind, &site).await;
             let arm = arm.with_context(|| format!("{} cannot begin", kind.name()))?;
@@ -78,7 +82,7 @@ impl Suite {
 
     fn tasks_of<K: Kind>(self, kind: K) -> u32 {
         match self.keys {
-            Keys::Hot if kind.is_alone() => 1,
+            Keys::Hot | Keys::Held if kind.is_alone() => 1,
             _ => self.tasks,
         }
     }
@@ -140,6 +144,7 @@ impl fmt::Display for Suite {
         let keys = match self.keys {
             Keys::Distinct => "distinct keys",
             Keys::Hot => "one key for all",
+            Keys::Held => "one key for all, held for 3 ms",
         };
         let tasks = self.tasks;
         let s = if tasks == 1 { "" } else { "s" };

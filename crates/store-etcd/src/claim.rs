@@ -5,8 +5,10 @@ use lock_spi::{
     Effect, Error, FencingToken, FloorViolation, Grant, InsertOutcome, InsertRequest, Result,
 };
 
+use crate::attempts::InLine;
 use crate::codec::{LockEntry, LockValue, TicketValue, token};
 use crate::core::Answer;
+use crate::demand::Seen as Demand;
 use crate::error::nonsense;
 use crate::horizon::Seen;
 use crate::insert::{Insertion, Step};
@@ -60,11 +62,27 @@ impl<M: MetadataStore> Insertion<'_, M> {
         };
         self.admit(answer.before, answer.header).await?;
         match answer.reply {
-            EnqueueReply::Placed { place, lock } => {
+            EnqueueReply::Placed {
+                place,
+                lock,
+                before,
+            } => {
                 self.uncertain = true;
-                let waits = self.waits(place, None);
-                // With the key free it may be this attempt's turn at once.
-                Ok(if lock.is_some() { waits } else { Step::Look })
+                let is_first = before.is_none();
+                self.note(|facts| {
+                    facts.place = Some(place);
+                    facts.in_line =
+                        before.map_or(InLine::First, |last| InLine::Behind(last.stored));
+                });
+                Ok(match lock {
+                    None if is_first => {
+                        self.core.demand.note(&self.request.key, Demand::Free);
+                        Step::Take(place)
+                    }
+                    // With the key free, those before it may be late.
+                    None => Step::Look,
+                    Some(_) => self.waits(place, is_first.then_some(0)),
+                })
             }
             EnqueueReply::Refused(refusal) => {
                 self.passed_over(refusal, answer.header, &meta, Some(epoch))
@@ -217,7 +235,7 @@ impl<M: MetadataStore> Insertion<'_, M> {
 
     fn granted(&self, token: FencingToken) -> Step {
         let InsertRequest { key, .. } = self.request;
-        self.core.note_contended(key, true);
+        self.core.demand.granted(key);
         self.note(|facts| facts.lost_after = None);
         let sessions = &self.core.sessions;
         if !sessions.granted(self.session, self.attempt(), token) {

@@ -13,18 +13,15 @@ use lock_spi::{
 
 use crate::codec::{KeySpace, revision, token};
 use crate::config::EtcdConfig;
+use crate::demand::Demand;
 use crate::error::{from_kv, invalid, not_now, timed_out};
 use crate::horizon::Seen;
 use crate::meta::{Meta, Standing};
-use crate::neighbours::Neighbours;
 use crate::ops::{Confirm, Operation, Verify, Wish, WriteMeta};
-use crate::recent::Recent;
 use crate::recovery::HoldOff;
 use crate::session::{Session, Sessions};
 use crate::wakes::Wakes;
 
-/// So many keys are remembered as contended or not; nothing but cost depends on it.
-const KEYS_REMEMBERED: usize = 10_000;
 /// So often is something repeated that others may get in between of.
 pub(crate) const ROUNDS: usize = 8;
 
@@ -39,9 +36,8 @@ pub(crate) struct Core<M> {
     pub(crate) sessions: Sessions,
     pub(crate) hold_off: HoldOff,
     pub(crate) wakes: Wakes,
-    pub(crate) neighbours: Neighbours,
+    pub(crate) demand: Demand,
     standing: Mutex<Standing>,
-    contended: Mutex<Recent<LockKey, bool>>,
 }
 
 /// A reply with what is needed to judge it.
@@ -90,9 +86,8 @@ impl<M: MetadataStore> Core<M> {
             sessions: Sessions::new(),
             hold_off: HoldOff::default(),
             wakes: Wakes::default(),
-            neighbours: Neighbours::default(),
+            demand: Demand::new(),
             standing: Mutex::new(standing),
-            contended: Mutex::new(Recent::new(KEYS_REMEMBERED)),
         })
     }
 
@@ -332,23 +327,6 @@ impl<M: MetadataStore> Core<M> {
             session,
             attempt,
         }
-    }
-
-    /// Whether a key was last seen held or queued for.
-    pub(crate) fn is_contended(&self, key: &LockKey) -> bool {
-        let contended = self
-            .contended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        contended.get(key).copied().unwrap_or(false)
-    }
-
-    pub(crate) fn note_contended(&self, key: &LockKey, contended: bool) {
-        let mut table = self
-            .contended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        table.remember(key.clone(), contended);
     }
 }
 

@@ -9,6 +9,7 @@ use lock_spi::{AttemptId, Effect, InsertOutcome, InsertRequest, Instant, Place, 
 use crate::attempts::{Facts, InLine};
 use crate::codec::LockEntry;
 use crate::core::{Core, ROUNDS};
+use crate::demand::Seen;
 use crate::error::{not_now, session_gone};
 use crate::ops::{Bump, Look, Part, QUEUE_LOOKED_AT, Queued, Ticket, Wish};
 use crate::renew::Renewal;
@@ -32,6 +33,8 @@ pub(crate) enum Step {
     Done(InsertOutcome),
     /// Ask for the lock without a look.
     Claim,
+    /// Take a place without a look.
+    Enqueue,
     /// Take the lock without a look: it is free, and this place the first in line.
     Take(i64),
     /// Look before anything else.
@@ -79,6 +82,7 @@ impl<'a, M: MetadataStore> Insertion<'a, M> {
             }
             step = match step {
                 Step::Claim => self.claim().await?,
+                Step::Enqueue => self.enqueue().await?,
                 Step::Take(place) => self.take(place, &[]).await?,
                 Step::Look => self.look().await?,
                 Step::Decide(seen) => self.decide(&seen).await?,
@@ -104,8 +108,8 @@ impl<'a, M: MetadataStore> Insertion<'a, M> {
         self.core.wish(key, self.session.id, *attempt)
     }
 
-    /// A transaction costs a raft entry even when it is refused: where that is likely, a read
-    /// comes first.
+    /// A transaction costs a raft entry even when it is refused. Where that is likely, who would
+    /// wait takes a place at once, which also shows what is before it; for others a read comes first.
     fn first_step(&self) -> Step {
         let facts = self.session.facts(self.attempt());
         if let (Some(place), InLine::Turn) = (facts.place, &facts.in_line) {
@@ -114,11 +118,13 @@ impl<'a, M: MetadataStore> Insertion<'a, M> {
             return Step::Take(place);
         }
         let has_something = facts.grant.is_some() || facts.place.is_some();
-        let contended = self.core.is_contended(&self.request.key);
-        if has_something || facts.lost_after.is_some() || contended {
-            Step::Look
-        } else {
-            Step::Claim
+        if has_something || facts.lost_after.is_some() {
+            return Step::Look;
+        }
+        match (self.core.demand.of(&self.request.key), self.request.queue) {
+            (Seen::Free, _) => Step::Claim,
+            (Seen::Held | Seen::Wanted, Queue::Join) => Step::Enqueue,
+            (Seen::Held | Seen::Wanted, Queue::Never) => Step::Look,
         }
     }
 
@@ -207,7 +213,10 @@ impl<'a, M: MetadataStore> Insertion<'a, M> {
             Next::Claim | Next::Enqueue | Next::Refused(_) if self.ended_unseen(&facts).await? => {
                 Ok(self.over())
             }
-            Next::Claim => self.claim().await,
+            Next::Claim => {
+                self.core.demand.note(&self.request.key, Seen::Free);
+                self.claim().await
+            }
             Next::Enqueue => self.enqueue().await,
             Next::Refused(entry) => Ok(self.refused(entry.as_deref())),
         }
@@ -259,14 +268,14 @@ impl<'a, M: MetadataStore> Insertion<'a, M> {
 
     pub(crate) fn waits(&self, place: i64, ahead: Option<u32>) -> Step {
         self.note(|facts| facts.place = Some(place));
-        self.core.note_contended(&self.request.key, true);
+        self.core.demand.note(&self.request.key, Seen::Wanted);
         let position = place.unsigned_abs();
         Step::Done(InsertOutcome::Queued(Place { position, ahead }))
     }
 
     fn refused(&self, entry: Option<&LockEntry>) -> Step {
         self.note(|facts| facts.refused_by = entry.map(|entry| entry.token));
-        self.core.note_contended(&self.request.key, true);
+        self.core.demand.note(&self.request.key, Seen::Wanted);
         let holder = entry.map(|entry| holder(self.core, entry));
         Step::Done(InsertOutcome::Held(holder))
     }

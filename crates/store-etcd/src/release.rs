@@ -36,7 +36,7 @@ impl<M: MetadataStore> Core<M> {
             };
             match self.execute(limit, &delete).await?.reply {
                 DeleteReply::Ended => {
-                    self.note_contended(key, false);
+                    self.demand.ended(key);
                     return Ok(true);
                 }
                 DeleteReply::Gone => return Ok(false),

@@ -51,7 +51,7 @@ pub(crate) async fn revoke<M: MetadataStore>(
         };
         match core.perform(limit, &revoke).await {
             Ok(true) => {
-                core.note_contended(&request.key, false);
+                core.demand.ended(&request.key);
                 return Ok(outcome(&record));
             }
             Ok(false) => {}

@@ -6,11 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use etcd_kv::{Applied, KeyRange, KvError, KvErrorKind, MetadataStore, WatchRequest};
 use futures_util::future::try_join;
-use lock_spi::{Effect, FencingToken, Place, Result, WaitRequest};
+use lock_spi::{Effect, FencingToken, Result, WaitRequest};
 
 use crate::attempts::InLine;
 use crate::core::Core;
-use crate::neighbours::InSight;
 use crate::ops::{Look, Part, QUEUE_LOOKED_AT, Queued};
 use crate::session::Session;
 use crate::wakes::{Ended, Waiter};
@@ -74,13 +73,8 @@ impl<M: MetadataStore> Wait<'_, M> {
         let facts = facts.map(|own| own.facts(self.request.attempt));
         let facts = facts.unwrap_or_default();
         let has_place = self.request.place.is_some();
-        let in_sight = self.request.place.as_ref().map(|place| self.enter(place));
         let mut goal = match facts.in_line {
             InLine::Behind(ticket) if has_place => Goal::Ticket(ticket),
-            InLine::Unknown => {
-                let before = in_sight.as_ref().and_then(InSight::one_of_many_before);
-                before.map_or(Goal::Lock, Goal::Ticket)
-            }
             _ => Goal::Lock,
         };
         let mut part = goal.part();
@@ -137,12 +131,6 @@ impl<M: MetadataStore> Wait<'_, M> {
                 (Ended::Deleted(_) | Ended::Broken, _) => return Ok(()),
             }
         }
-    }
-
-    fn enter(&self, place: &Place) -> InSight<'_> {
-        let WaitRequest { key, attempt, .. } = self.request;
-        let ticket = self.core.keys.ticket(key, *attempt);
-        self.core.neighbours.enter(key, place.position, ticket)
     }
 
     fn key_of(&self, goal: &Goal) -> Bytes {

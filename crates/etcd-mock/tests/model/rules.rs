@@ -129,12 +129,15 @@ pub(crate) fn read(request: &RangeRequest, keys: &Keys) -> RangeResponse {
         .cloned()
         .collect();
     let count = count(&found);
-    if request.order == Order::CreateRevision {
-        found.sort_by(|a, b| {
-            let by_creation = a.create_revision.cmp(&b.create_revision);
-            by_creation.then(a.key.cmp(&b.key))
-        });
-    }
+    found.sort_by(|a, b| {
+        let by_creation = a.create_revision.cmp(&b.create_revision);
+        let ordered = match request.order {
+            Order::Key => Ordering::Equal,
+            Order::CreateRevision => by_creation,
+            Order::NewestFirst => by_creation.reverse(),
+        };
+        ordered.then(a.key.cmp(&b.key))
+    });
     let limit = request.limit.filter(|&limit| limit > 0);
     let more = !request.count_only && limit.is_some_and(|limit| u64::from(limit) < count);
     if let Some(limit) = limit.and_then(|limit| usize::try_from(limit).ok()) {

@@ -150,19 +150,16 @@ fn delete() -> impl Strategy<Value = DeleteRequest> {
 }
 
 fn range() -> impl Strategy<Value = RangeRequest> {
-    let shape = (any::<bool>(), any::<bool>(), any::<bool>());
+    let order = sample::select(vec![Order::Key, Order::CreateRevision, Order::NewestFirst]);
+    let shape = (order, any::<bool>(), any::<bool>());
     let limit = option::of(0..4_u32);
     let revision = option::of(revision());
     (key_range(), limit, revision, shape).prop_map(|(range, limit, revision, shape)| {
-        let (by_creation, keys_only, count_only) = shape;
+        let (order, keys_only, count_only) = shape;
         RangeRequest {
             limit,
             revision,
-            order: if by_creation {
-                Order::CreateRevision
-            } else {
-                Order::Key
-            },
+            order,
             keys_only,
             count_only,
             ..RangeRequest::new(range)

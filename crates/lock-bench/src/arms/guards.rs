@@ -8,10 +8,12 @@ use fencelock::{Client, Release};
 use lock_spi::LockStore;
 
 use super::{Arm, Keys, Site};
+use crate::hold::Hold;
 
 struct Guards {
     client: Client,
     keys: Keys,
+    hold: Hold,
 }
 
 pub(crate) fn of(store: impl LockStore, site: &Site) -> Result<Arc<dyn Arm>> {
@@ -20,7 +22,8 @@ pub(crate) fn of(store: impl LockStore, site: &Site) -> Result<Arc<dyn Arm>> {
         .default_wait(None)
         .build()?;
     let keys = site.keys;
-    Ok(Arc::new(Guards { client, keys }))
+    let hold = site.hold.clone();
+    Ok(Arc::new(Guards { client, keys, hold }))
 }
 
 #[async_trait]
@@ -28,9 +31,10 @@ impl Arm for Guards {
     async fn once(&self, _: u32, key: &str) -> Result<()> {
         let guard = match self.keys {
             Keys::Distinct => self.client.try_acquire(key).await?.guard(),
-            Keys::Hot => Some(self.client.acquire(key).await?),
+            Keys::Hot | Keys::Held => Some(self.client.acquire(key).await?),
         };
         let guard = guard.with_context(|| format!("{key} was not granted"))?;
+        self.hold.keep().await;
         let released = guard.release().await?;
         ensure!(released == Release::Released, "{key} was lost");
         Ok(())

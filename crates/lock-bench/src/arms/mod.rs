@@ -12,6 +12,8 @@ use async_trait::async_trait;
 use clap::ValueEnum;
 use lock_spi::Runtime;
 
+use crate::hold::Hold;
+
 /// Generous, so that a busy machine slows a slice down and does not end it.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// So long that nothing has to be renewed in a slice.
@@ -31,6 +33,8 @@ pub(crate) enum Keys {
     Distinct,
     /// All have the same one.
     Hot,
+    /// All have the same one, and each keeps it for 3 ms.
+    Held,
 }
 
 /// What an arm is to work on.
@@ -40,6 +44,8 @@ pub(crate) struct Site {
     /// How many tasks work side by side.
     pub(crate) tasks: u32,
     pub(crate) runtime: Arc<dyn Runtime>,
+    /// For whoever holds a lock.
+    pub(crate) hold: Hold,
 }
 
 impl Keys {
@@ -47,7 +53,7 @@ impl Keys {
     pub(crate) const fn slices(self) -> u32 {
         match self {
             Self::Distinct => 1,
-            Self::Hot => 4,
+            Self::Hot | Self::Held => 4,
         }
     }
 }

@@ -10,12 +10,14 @@ use lock_spi::{
 };
 
 use super::{Arm, Keys, Site, TTL};
+use crate::hold::Hold;
 
 struct Store<S> {
     store: S,
     session: SessionId,
     queue: Queue,
     runtime: Arc<dyn Runtime>,
+    hold: Hold,
 }
 
 pub(crate) async fn of(store: impl LockStore, site: &Site) -> Result<Arc<dyn Arm>> {
@@ -24,9 +26,10 @@ pub(crate) async fn of(store: impl LockStore, site: &Site) -> Result<Arc<dyn Arm
         store,
         queue: match site.keys {
             Keys::Distinct => Queue::Never,
-            Keys::Hot => Queue::Join,
+            Keys::Hot | Keys::Held => Queue::Join,
         },
         runtime: Arc::clone(&site.runtime),
+        hold: site.hold.clone(),
     }))
 }
 
@@ -76,6 +79,7 @@ impl<S: LockStore> Arm for Store<S> {
     async fn once(&self, _: u32, key: &str) -> Result<()> {
         let key = LockKey::new(key)?;
         let token = self.lock(&key).await?;
+        self.hold.keep().await;
         let ended = self.store.delete_if_owner(&key, token).await?;
         ensure!(ended, "{key} was lost");
         Ok(())

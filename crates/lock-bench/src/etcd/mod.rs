@@ -9,6 +9,7 @@ mod server_lock;
 use clap::ValueEnum;
 
 pub(crate) use self::server::Server;
+use crate::arms::Keys;
 use crate::backend::{self, Comparison, Goal, HandOver};
 
 /// What is measured on etcd.
@@ -47,10 +48,10 @@ impl backend::Kind for Kind {
         },
         hand_overs: &[
             // With one waiter a hand-over takes at most as long as three puts; a lock is two writes.
-            hand_over(Self::RawPut, 2, 0.67),
-            hand_over(Self::ServerLock, 2, 20.0),
-            hand_over(Self::ServerLock, 16, 4.0),
-            hand_over(Self::ServerLock, 64, 1.4),
+            hand_over(Keys::Held, Self::RawPut, 2, 0.67),
+            hand_over(Keys::Hot, Self::ServerLock, 2, 20.0),
+            hand_over(Keys::Hot, Self::ServerLock, 16, 4.0),
+            hand_over(Keys::Hot, Self::ServerLock, 64, 1.4),
         ],
     };
 
@@ -74,8 +75,9 @@ impl backend::Kind for Kind {
     }
 }
 
-const fn hand_over(of: Kind, tasks: u32, ratio: f64) -> HandOver<Kind> {
+const fn hand_over(keys: Keys, of: Kind, tasks: u32, ratio: f64) -> HandOver<Kind> {
     HandOver {
+        keys,
         of,
         who: Kind::Clients,
         tasks,

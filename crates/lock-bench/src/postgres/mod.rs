@@ -10,6 +10,7 @@ mod server;
 use clap::ValueEnum;
 
 pub(crate) use self::server::Server;
+use crate::arms::Keys;
 use crate::backend::{self, Comparison, Goal, HandOver};
 
 /// What is measured on Postgres.
@@ -49,6 +50,7 @@ impl backend::Kind for Kind {
         },
         // With one waiter a hand-over takes at most half as long again as its statements.
         hand_overs: &[HandOver {
+            keys: Keys::Held,
             of: Self::HandOver,
             who: Self::Clients,
             tasks: 2,

@@ -98,7 +98,7 @@ impl Backend for Server {
                 clients::of(site, own).await
             }
             Kind::HandOver => hand_over::connect(self, site).await,
-            Kind::Advisory => Ok(advisory::on(Connections::open(&self.url()).await?)),
+            Kind::Advisory => Ok(advisory::on(Connections::open(&self.url()).await?, site)),
         }
     }
 }

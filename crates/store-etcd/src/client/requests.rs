@@ -55,6 +55,7 @@ pub(super) fn get(request: RangeRequest) -> (Vec<u8>, GetOptions) {
     options = match order {
         Order::Key => options,
         Order::CreateRevision => options.with_sort(SortTarget::Create, SortOrder::Ascend),
+        Order::NewestFirst => options.with_sort(SortTarget::Create, SortOrder::Descend),
     };
     options = match consistency {
         Consistency::Linearizable => options,

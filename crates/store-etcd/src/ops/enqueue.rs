@@ -1,12 +1,16 @@
-use etcd_kv::{Compare, Txn, TxnResponse};
+use etcd_kv::{Compare, Order, RangeRequest, Txn, TxnResponse};
 use lock_spi::Result;
 
 use super::Operation;
+use super::look::Ticket;
 use super::reply::{Refusal, Replies};
 use super::wish::Wish;
 use crate::codec::{LockEntry, TicketValue, Value};
 
-/// Takes a place at the end of the queue.
+/// The own ticket and the one before it.
+const LAST_TWO: u32 = 2;
+
+/// Takes a place at the end of the queue, and looks who is right before it.
 #[derive(Debug)]
 pub(crate) struct Enqueue<'a> {
     pub(crate) wish: Wish<'a>,
@@ -17,7 +21,12 @@ pub(crate) struct Enqueue<'a> {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum EnqueueReply {
-    Placed { place: i64, lock: Option<LockEntry> },
+    Placed {
+        place: i64,
+        lock: Option<LockEntry>,
+        /// Whoever was last in line until then.
+        before: Option<Ticket>,
+    },
     Refused(Box<Refusal>),
 }
 
@@ -26,6 +35,12 @@ impl Operation for Enqueue<'_> {
 
     fn txn(&self) -> Txn {
         let Self { wish, .. } = self;
+        let last_two = RangeRequest {
+            limit: Some(LAST_TWO),
+            order: Order::NewestFirst,
+            keys_only: true,
+            ..RangeRequest::prefix(wish.keys.queue(wish.key))
+        };
         Txn::when([
             Compare::mod_revision(wish.epoch(), self.epoch),
             Compare::mod_revision(wish.keys.meta(), self.meta),
@@ -34,6 +49,7 @@ impl Operation for Enqueue<'_> {
         .then([
             wish.put(wish.ticket(), self.value.encode()),
             wish.get_lock(),
+            last_two.into(),
         ])
         .otherwise(wish.get_refusal(true))
     }
@@ -43,9 +59,16 @@ impl Operation for Enqueue<'_> {
         let mut replies = Replies::of(answer);
         if succeeded {
             replies.write()?;
+            let lock = replies.lock()?;
+            let mut others = replies.range()?.kvs.into_iter();
+            let before = others.find(|kv| kv.key != self.wish.ticket());
             return Ok(EnqueueReply::Placed {
                 place: replies.header.revision,
-                lock: replies.lock()?,
+                lock,
+                before: before.map(|kv| Ticket {
+                    stored: kv.key,
+                    place: kv.create_revision,
+                }),
             });
         }
         Ok(EnqueueReply::Refused(replies.refusal(true)?))

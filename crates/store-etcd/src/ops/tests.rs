@@ -222,6 +222,22 @@ fn a_grant_never_barges_past_a_queue() {
 }
 
 #[test]
+fn whoever_takes_a_place_sees_who_is_right_before_it() {
+    bench(async |bench| {
+        let before = |reply| match reply {
+            EnqueueReply::Placed { before, .. } => before,
+            EnqueueReply::Refused(refusal) => panic!("refused: {refusal:?}"),
+        };
+        assert_eq!(before(bench.enqueue(OWN).await), None);
+        let first = before(bench.enqueue(OTHER).await).unwrap();
+        assert_eq!(first.stored, bench.wish(OWN).ticket());
+        assert_eq!(bench.look(OWN).await.sight.place, Some(first.place));
+        let second = before(bench.enqueue(AttemptId::from_u128(99)).await).unwrap();
+        assert_eq!(second.stored, bench.wish(OTHER).ticket());
+    });
+}
+
+#[test]
 fn a_bump_refuses_every_earlier_creating_request() {
     bench(async |mut bench| {
         let bump = Bump {
