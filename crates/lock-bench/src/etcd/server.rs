@@ -76,7 +76,7 @@ impl Backend for Server {
 
     async fn connect(&self, kind: Kind, site: &Site) -> Result<Arc<dyn Arm>> {
         match kind {
-            Kind::RawPut => raw_put::connect(self).await,
+            Kind::RawPut => raw_put::connect(self, site).await,
             Kind::RawPair => raw_pair::connect(self).await,
             Kind::Bare => bare::connect(self, site).await,
             Kind::Store => {

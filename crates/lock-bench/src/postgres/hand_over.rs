@@ -12,6 +12,7 @@ use super::Server;
 use super::connections::Connections;
 use super::raw_pair::{GRANT, RELEASE};
 use crate::arms::{Arm, Site};
+use crate::hold::Hold;
 
 const NOTIFY: &str = "SELECT pg_notify('raw', '')";
 
@@ -19,6 +20,7 @@ struct HandOver {
     connections: Connections,
     session: SessionId,
     runtime: Arc<dyn Runtime>,
+    hold: Hold,
 }
 
 pub(super) async fn connect(server: &Server, site: &Site) -> Result<Arc<dyn Arm>> {
@@ -26,6 +28,7 @@ pub(super) async fn connect(server: &Server, site: &Site) -> Result<Arc<dyn Arm>
         connections: Connections::open(&server.url()).await?,
         session: SessionId::random(&*site.runtime),
         runtime: Arc::clone(&site.runtime),
+        hold: site.hold.clone(),
     }))
 }
 
@@ -43,6 +46,7 @@ impl Arm for HandOver {
             .fetch_optional(&mut *connection)
             .await?;
         let token = token.with_context(|| format!("{key} was not granted"))?;
+        self.hold.keep().await;
         let released = sqlx::query(RELEASE)
             .bind(&key)
             .bind(token)

@@ -11,6 +11,7 @@ use sqlx::types::Uuid;
 use super::Server;
 use super::connections::Connections;
 use crate::arms::{Arm, Site};
+use crate::hold::Hold;
 
 /// A table like that of the store, whose form `LIKE` leaves out.
 pub(super) const TABLE: &str = "
@@ -39,6 +40,7 @@ struct RawPair {
     connections: Connections,
     session: SessionId,
     runtime: Arc<dyn Runtime>,
+    hold: Hold,
 }
 
 pub(super) async fn connect(server: &Server, site: &Site) -> Result<Arc<dyn Arm>> {
@@ -46,6 +48,7 @@ pub(super) async fn connect(server: &Server, site: &Site) -> Result<Arc<dyn Arm>
         connections: Connections::open(&server.url()).await?,
         session: SessionId::random(&*site.runtime),
         runtime: Arc::clone(&site.runtime),
+        hold: site.hold.clone(),
     }))
 }
 
@@ -62,6 +65,7 @@ impl Arm for RawPair {
             .await?;
         self.connections.give_back(taken);
         let token = token.with_context(|| format!("{key} was not granted"))?;
+        self.hold.keep().await;
         let mut taken = self.connections.take().await?;
         let released = sqlx::query(RELEASE)
             .bind(key)
