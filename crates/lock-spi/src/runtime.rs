@@ -18,7 +18,7 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
 /// Where clients and stores get time, tasks and chance.
 ///
 /// `TokioRuntime` is the one for programs; simulators bring their own. What is built from these
-/// five stands as methods of `dyn Runtime`: [`sleep`](#method.sleep), [`timeout`](#method.timeout)
+/// stands as methods of `dyn Runtime`: [`sleep`](#method.sleep), [`timeout`](#method.timeout)
 /// and [`run_to_end`](#method.run_to_end).
 ///
 /// # Examples
@@ -54,6 +54,15 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
 
     /// 64 random bits.
     fn random(&self) -> u64;
+
+    /// A random number below `limit`; 0 for a limit of 0.
+    ///
+    /// For choices, where [`random`](Self::random) is for names that nothing else may have. A
+    /// simulator records them apart from each other, so that it can make a choice once more, or
+    /// another one; 0 should be the plainest.
+    fn random_below(&self, limit: u64) -> u64 {
+        self.random().checked_rem(limit).unwrap_or(0)
+    }
 }
 
 impl dyn Runtime {
@@ -100,7 +109,7 @@ impl dyn Runtime {
     /// A random duration in `0..limit`; zero for a zero limit.
     pub fn jitter(&self, limit: Duration) -> Duration {
         let nanos = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        Duration::from_nanos(self.random().checked_rem(nanos).unwrap_or(0))
+        Duration::from_nanos(self.random_below(nanos))
     }
 }
 

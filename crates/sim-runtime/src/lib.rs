@@ -1,9 +1,12 @@
 //! One seed, one run: unmodified clients and stores in virtual time.
 //!
 //! A [`World`] owns the clock, the tasks and every random draw. [`World::runtime`] gives each node
-//! a [`Runtime`](lock_spi::Runtime) with a random stream of its own; [`World::block_on`] runs the
-//! nodes until a future is done, jumping over the time in which nobody has anything to do. Which
-//! of several tasks that could run runs next is a draw too, so seeds explore interleavings.
+//! a [`Runtime`](lock_spi::Runtime) with clocks of its own; [`World::block_on`] runs the nodes until
+//! a future is done, jumping over the time in which nobody has anything to do. Which of several
+//! tasks that could run runs next is a draw too, so seeds explore interleavings.
+//!
+//! All draws go onto one [`Tape`], which [`World::replay`] plays once more, edited or not.
+//! [`Processes`] pauses and kills nodes, and has their clocks go wrong.
 //!
 //! [`Faulty`] is the network between a store and its server: late, lossy, partitioned, as its
 //! [`Weather`] has it or as a test scripts it by its [`Faults`].
@@ -22,15 +25,23 @@
 //! ```
 
 mod chance;
+mod clock;
 mod executor;
 mod faults;
 mod faulty;
+mod node_runtime;
+mod nodes;
+mod processes;
+mod sleep;
 mod streams;
+mod tape;
 mod trace;
 mod weather;
 mod world;
 
 pub use faults::Faults;
 pub use faulty::Faulty;
+pub use processes::Processes;
+pub use tape::{Draw, Tape};
 pub use weather::Weather;
 pub use world::World;

@@ -79,5 +79,6 @@ impl Weather {
 
 /// Draws whether something happens that has this chance, per mille.
 pub(crate) fn happens(chance: u16, runtime: &dyn Runtime) -> bool {
-    chance > 0 && runtime.random() % 1000 < u64::from(chance)
+    // The lowest draw is the one at which nothing happens.
+    chance > 0 && runtime.random_below(1000).saturating_add(u64::from(chance)) >= 1000
 }

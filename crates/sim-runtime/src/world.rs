@@ -1,77 +1,63 @@
-use std::fmt;
 use std::future::Future;
-use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use lock_spi::{BoxFuture, Instant, Runtime};
+use lock_spi::Runtime;
 
-use crate::chance::Chance;
-use crate::executor::{Executor, MAIN, NodeId, Step};
+use crate::executor::{Executor, Step};
+use crate::processes::Processes;
+use crate::tape::{Recorder, Tape};
 
-/// Where a world's wall clocks begin: 2020-01-01, so that what they show is plausible.
-const WALL_CLOCK_ORIGIN: Duration = Duration::from_secs(1_577_836_800);
-
-/// A deterministic world: one clock, one thread, one seed.
+/// A deterministic world: one clock, one thread, one tape of choices.
 #[derive(Debug)]
 pub struct World {
     executor: Arc<Executor>,
-    seed: u64,
-    /// The names of the nodes so far; the first is node 1.
-    nodes: Mutex<Vec<String>>,
-}
-
-/// A node's runtime in a [`World`].
-struct NodeRuntime {
-    // Weak: tasks own runtimes, and the world owns the tasks.
-    executor: Weak<Executor>,
-    id: NodeId,
-    name: String,
-    chance: Mutex<Chance>,
+    seed: Option<u64>,
 }
 
 impl World {
     /// A world that this seed decides altogether.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self {
-            executor: Arc::new(Executor::new(seed)),
-            seed,
-            nodes: Mutex::default(),
-        }
+        Self::of(Recorder::recording(seed), Some(seed))
     }
 
-    /// The runtime of a new node, with a random stream of its own.
+    /// A world in which the choices of `tape` are made once more. An edited tape is a run too.
     #[must_use]
-    pub fn runtime(&self, name: impl Into<String>) -> Arc<dyn Runtime> {
-        let name = name.into();
-        let mut nodes = self.nodes();
-        nodes.push(name.clone());
-        let id = NodeId::try_from(nodes.len()).unwrap_or(NodeId::MAX);
-        Arc::new(NodeRuntime {
-            executor: Arc::downgrade(&self.executor),
-            id,
-            name,
-            chance: Mutex::new(Chance::new(self.seed, id)),
-        })
+    pub fn replay(tape: &Tape) -> Self {
+        Self::of(Recorder::replaying(tape), None)
     }
 
-    /// Ends every task of the nodes of this name, wherever they stand, as killing a process does.
-    /// Their runtimes run nothing any more; the node that starts again is another one.
-    ///
-    /// What a node has sent goes on by itself only if the network has a runtime of its own.
-    pub fn kill(&self, name: &str) {
-        let nodes = self.nodes().clone();
-        for (id, node) in (1..).zip(nodes) {
-            if node == name {
-                self.executor.kill(id);
-            }
+    fn of(recorder: Recorder, seed: Option<u64>) -> Self {
+        Self {
+            executor: Arc::new(Executor::new(recorder)),
+            seed,
         }
     }
 
-    fn nodes(&self) -> MutexGuard<'_, Vec<String>> {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Every choice made so far.
+    #[must_use]
+    pub fn tape(&self) -> Tape {
+        self.executor.state().recorder.tape()
+    }
+
+    /// The runtime of a new node.
+    #[must_use]
+    pub fn runtime(&self, name: impl Into<Arc<str>>) -> Arc<dyn Runtime> {
+        self.processes().runtime(name)
+    }
+
+    /// What can befall nodes, as a handle for tasks of this world.
+    #[must_use]
+    pub fn processes(&self) -> Processes {
+        Processes(Arc::downgrade(&self.executor))
+    }
+
+    /// Ends every task of the nodes of this name: [`Processes::kill`].
+    pub fn kill(&self, name: &str) {
+        self.processes().kill(name);
     }
 
     /// Runs everything until `future` is done, and answers what it answers. What was spawned and is
@@ -83,46 +69,53 @@ impl World {
     /// and time stands still; and with `future`.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
-        let waker = self.executor.waker(MAIN);
-        self.executor.make_ready(MAIN);
+        let waker = self.executor.main_waker();
+        waker.wake_by_ref();
         loop {
             match self.executor.next() {
-                Step::Run(MAIN) => {
+                Step::Main => {
                     if let Poll::Ready(output) =
                         future.as_mut().poll(&mut Context::from_waker(&waker))
                     {
                         return output;
                     }
                 }
-                Step::Run(task) => self.executor.poll(task),
-                Step::Spinning => panic!("seed {}: the clock stands still", self.seed),
-                Step::Stuck => panic!("seed {}: everybody waits and no timer runs", self.seed),
+                Step::Run(task) => self.executor.poll(&task),
+                Step::Spinning => panic!("{}: the clock stands still", self.which()),
+                Step::Stuck => panic!("{}: everybody waits and no timer runs", self.which()),
             }
+        }
+    }
+
+    fn which(&self) -> String {
+        match self.seed {
+            Some(seed) => format!("seed {seed}"),
+            None => "this tape".to_owned(),
         }
     }
 
     /// Virtual time since the world began.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.executor.now()
+        self.processes().elapsed()
     }
 
     /// How many tasks ended by a panic. Each was contained, and may have gone unnoticed.
     #[must_use]
     pub fn panics(&self) -> u64 {
-        self.executor.panics()
+        self.executor.state().panics
     }
 
     /// Adds something that happened to the trace.
     pub fn note(&self, words: &str) {
-        self.executor.note(words);
+        self.executor.state().trace.add_text(words);
     }
 
     /// A hash of everything that happened so far, the order of all steps included. Two runs of one
     /// seed have the same.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
-        self.executor.trace_hash()
+        self.executor.state().trace.hash()
     }
 }
 
@@ -133,104 +126,19 @@ impl Drop for World {
     }
 }
 
-impl NodeRuntime {
-    fn now(&self) -> Duration {
-        self.executor
-            .upgrade()
-            .map_or(Duration::MAX, |executor| executor.now())
-    }
-}
-
-impl Runtime for NodeRuntime {
-    fn now(&self) -> Instant {
-        Instant::from_origin(Self::now(self))
-    }
-
-    fn wall_clock(&self) -> Duration {
-        WALL_CLOCK_ORIGIN.saturating_add(Self::now(self))
-    }
-
-    fn sleep_until(&self, deadline: Instant) -> BoxFuture<()> {
-        let executor = Weak::clone(&self.executor);
-        Box::pin(Sleep {
-            executor,
-            deadline: deadline.since_origin(),
-            timer: None,
-        })
-    }
-
-    fn spawn(&self, task: BoxFuture<()>) {
-        // A world that has ended runs nothing any more.
-        if let Some(executor) = self.executor.upgrade() {
-            executor.spawn(self.id, task);
-        }
-    }
-
-    fn random(&self) -> u64 {
-        self.chance
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .draw()
-    }
-}
-
-impl fmt::Debug for NodeRuntime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("NodeRuntime").field(&self.name).finish()
-    }
-}
-
-struct Sleep {
-    executor: Weak<Executor>,
-    deadline: Duration,
-    timer: Option<((Duration, u64), Waker)>,
-}
-
-impl Sleep {
-    fn clear(&mut self) {
-        if let (Some((name, _)), Some(executor)) = (self.timer.take(), self.executor.upgrade()) {
-            executor.clear_timer(name);
-        }
-    }
-}
-
-impl Future for Sleep {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let Some(executor) = self.executor.upgrade() else {
-            return Poll::Pending;
-        };
-        if executor.now() >= self.deadline {
-            self.clear();
-            return Poll::Ready(());
-        }
-        let waker = context.waker();
-        if self
-            .timer
-            .as_ref()
-            .is_none_or(|(_, known)| !known.will_wake(waker))
-        {
-            self.clear();
-            let name = executor.set_timer(self.deadline, waker.clone());
-            self.timer = Some((name, waker.clone()));
-        }
-        Poll::Pending
-    }
-}
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     fn story(seed: u64) -> (u64, Vec<u64>) {
         let world = World::new(seed);
+        let heard = tell(&world);
+        (world.trace_hash(), heard)
+    }
+
+    fn tell(world: &World) -> Vec<u64> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let runtimes: Vec<_> = (0..3_u8)
             .map(|node| world.runtime(format!("{node}")))
@@ -245,8 +153,7 @@ mod tests {
             }));
         }
         world.block_on(runtimes[0].sleep(Duration::from_secs(1)));
-        let heard = heard.lock().unwrap().clone();
-        (world.trace_hash(), heard)
+        heard.lock().unwrap().clone()
     }
 
     #[test]
@@ -317,5 +224,79 @@ mod tests {
             world.block_on(runtime.timeout(Duration::from_secs(1), std::future::pending::<()>()));
         assert!(late.is_err());
         assert_eq!(world.elapsed(), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_tape_replays_a_run_and_an_empty_one_is_a_run_without_chance() {
+        let world = World::new(11);
+        let told = tell(&world);
+        let tape = world.tape();
+        let replayed = World::replay(&tape);
+        assert_eq!(tell(&replayed), told);
+        assert_eq!(replayed.trace_hash(), world.trace_hash());
+        assert_eq!(replayed.tape(), tape);
+        // Nobody waits, and who came first is first.
+        let plain = tell(&World::replay(&Tape::default()));
+        assert!(plain.is_sorted(), "{plain:?}");
+    }
+
+    #[test]
+    fn names_stay_apart_whatever_is_drawn() {
+        let world = World::replay(&Tape::default());
+        let (a, b) = (world.runtime("a"), world.runtime("b"));
+        let names: std::collections::BTreeSet<_> =
+            (0..100).flat_map(|_| [a.random(), b.random()]).collect();
+        assert_eq!(names.len(), 200);
+    }
+
+    #[test]
+    fn a_paused_node_does_nothing_while_its_clock_goes_on() {
+        let world = World::new(1);
+        let (paused, other) = (world.runtime("paused"), world.runtime("other"));
+        let began = paused.now();
+        let slept = paused.run_to_end({
+            let (own, sleep) = (Arc::clone(&paused), paused.sleep(Duration::from_secs(1)));
+            async move {
+                sleep.await;
+                own.now()
+            }
+        });
+        world.processes().pause("paused");
+        world.block_on(other.sleep(Duration::from_secs(5)));
+        world.processes().resume("paused");
+        let woken = world.block_on(slept).unwrap();
+        assert_eq!(woken.saturating_since(began), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn sleepers_go_by_the_clock_of_their_node() {
+        let world = World::new(1);
+        let (fast, other) = (world.runtime("fast"), world.runtime("other"));
+        let sleep = fast.run_to_end(fast.sleep(Duration::from_secs(30)));
+        world.block_on(other.sleep(Duration::from_secs(10)));
+        world.processes().set_clock_rate("fast", 1_000_000);
+        world.block_on(other.sleep(Duration::from_secs(5)));
+        world.processes().jump_clock("fast", Duration::from_secs(8));
+        world.block_on(sleep).unwrap();
+        assert_eq!(world.elapsed(), Duration::from_secs(16));
+    }
+
+    #[test]
+    fn a_killed_node_may_kill_itself_and_stays_dead_when_it_was_paused() {
+        let world = World::new(1);
+        let (own, other) = (world.runtime("own"), world.runtime("other"));
+        let processes = world.processes();
+        let suicide = own.run_to_end(async move {
+            processes.kill("own");
+            std::future::pending::<()>().await;
+        });
+        assert!(world.block_on(suicide).is_err());
+        let (paused, processes) = (world.runtime("paused"), world.processes());
+        let work = paused.run_to_end(async {});
+        processes.pause("paused");
+        world.block_on(other.sleep(Duration::from_secs(1)));
+        processes.kill("paused");
+        processes.resume("paused");
+        assert!(world.block_on(work).is_err());
     }
 }
