@@ -2,4 +2,8 @@
 
 pub mod bugs;
 pub mod check;
+pub mod linear;
 pub mod record;
+
+#[cfg(test)]
+mod sample;

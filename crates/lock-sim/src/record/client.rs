@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lock_spi::{FencingToken, SessionId};
 
@@ -65,8 +66,8 @@ pub enum Answer {
     Gone,
     /// This call ended the grant.
     Released,
-    /// The store says that it stands for some time more.
-    Renewed,
+    /// The store says that it stands, and for how long.
+    Renewed(Duration),
 }
 
 impl Asks {
@@ -124,7 +125,7 @@ impl fmt::Display for Answer {
             Self::Held => f.write_str("held by somebody else"),
             Self::Gone => f.write_str("gone"),
             Self::Released => f.write_str("released"),
-            Self::Renewed => f.write_str("renewed"),
+            Self::Renewed(left) => write!(f, "renewed for {:.3} s", left.as_secs_f64()),
         }
     }
 }

@@ -57,10 +57,12 @@ pub enum What {
     Committed(Commit),
     /// A process ended where it stood, and has forgotten everything.
     Crashed,
-    /// A fault began, or happened once. A fault that happens once has no end.
+    /// A fault began that lasts until it is said to be over.
     FaultBegan(FaultName),
     /// A fault is over.
     FaultEnded(FaultName),
+    /// A fault happened that does not last.
+    FaultHappened(FaultName),
     /// A client gave up a grant without being asked.
     Lost {
         /// The lock.
@@ -122,7 +124,7 @@ impl fmt::Display for What {
             Self::ClockChanged { rate } => write!(f, "its clock is {rate} ppm fast"),
             Self::Committed(commit) => commit.fmt(f),
             Self::Crashed => f.write_str("crashes"),
-            Self::FaultBegan(fault) => f.write_str(fault),
+            Self::FaultBegan(fault) | Self::FaultHappened(fault) => f.write_str(fault),
             Self::FaultEnded(fault) => write!(f, "{fault} is over"),
             Self::Lost {
                 key,
