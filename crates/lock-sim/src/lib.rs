@@ -4,6 +4,8 @@ pub mod bugs;
 pub mod check;
 pub mod linear;
 pub mod record;
+pub mod shrink;
+pub mod timeline;
 
 #[cfg(test)]
 mod sample;

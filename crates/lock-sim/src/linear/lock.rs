@@ -128,7 +128,8 @@ mod tests {
     #[test]
     fn a_grant_before_the_release_of_another_does_not_pass() {
         let mut script = Script::new();
-        script.grant(a(), 5, 1).grant(b(), 7, 2).release(a(), 5);
+        script.grant(a(), 5, 1).grant(b(), 7, 2);
+        script.wait(1).release(a(), 5);
         assert!(matches!(verdict(&script), Linear::No { .. }));
     }
 
