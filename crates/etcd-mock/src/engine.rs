@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 use std::task::Poll;
 
-use etcd_kv::{KeepAliveResponse, KeyValue, KvError, WatchResponse};
+use etcd_kv::{KeepAliveResponse, KeyValue, KvError, LeaseId, WatchResponse};
 
 use crate::database::Database;
 use crate::error;
+use crate::facts::Fact;
 use crate::options::Options;
 use crate::request::{Request, Response, StreamId};
 use crate::server::Server;
@@ -216,6 +217,33 @@ impl Engine {
         self.server.restart();
         let readable = self.server.take_readable();
         readable.into_iter().map(Effect::Readable).collect()
+    }
+
+    /// The leader is gone and no other is chosen: no lease ends until [`elect`](Self::elect).
+    pub const fn step_down(&mut self) {
+        self.server.step_down();
+    }
+
+    /// Another server leads: the term rises, and leases last their full ttl again and so many ticks
+    /// more. Streams stand.
+    pub fn elect(&mut self, more: u64) {
+        self.server.elect(more);
+    }
+
+    /// The leases that stand: each with its ttl in seconds, and the tick at which it ends.
+    #[must_use]
+    pub fn leases(&self) -> Vec<(LeaseId, i64, u64)> {
+        self.server.database().leases.iter().collect()
+    }
+
+    /// Collects from now on what becomes true.
+    pub const fn collect_facts(&mut self) {
+        self.server.facts().want();
+    }
+
+    /// What has become true since this was last asked, in its order.
+    pub fn take_facts(&mut self) -> Vec<Fact> {
+        self.server.facts().take()
     }
 
     /// The same data at the same moment in a state machine of its own, without streams and calls.

@@ -42,8 +42,8 @@ impl Leases {
         lease.is_some_and(|lease| lease.expires_at <= now)
     }
 
-    /// Adds a lease whose id is free.
-    pub(crate) fn grant(&mut self, id: LeaseId, ttl: i64, now: u64) {
+    /// Adds a lease whose id is free; answers with when it ends.
+    pub(crate) fn grant(&mut self, id: LeaseId, ttl: i64, now: u64) -> u64 {
         let expires_at = now.saturating_add(seconds_in_ticks(ttl));
         let lease = Lease {
             ttl,
@@ -52,15 +52,22 @@ impl Leases {
         };
         drop(self.leases.insert(id, lease));
         self.expiries.insert((expires_at, id));
+        expires_at
     }
 
-    /// Starts the ttl anew and answers with it; `None` for an unknown lease.
-    pub(crate) fn renew(&mut self, id: LeaseId, now: u64) -> Option<i64> {
+    /// The leases that stand, with their ttl and when they end.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (LeaseId, i64, u64)> + '_ {
+        let leases = self.leases.iter();
+        leases.map(|(id, lease)| (*id, lease.ttl, lease.expires_at))
+    }
+
+    /// Starts the ttl anew and answers with it, and with when it ends; `None` for an unknown lease.
+    pub(crate) fn renew(&mut self, id: LeaseId, now: u64) -> Option<(i64, u64)> {
         let lease = self.leases.get_mut(&id)?;
         self.expiries.remove(&(lease.expires_at, id));
         lease.expires_at = now.saturating_add(seconds_in_ticks(lease.ttl));
         self.expiries.insert((lease.expires_at, id));
-        Some(lease.ttl)
+        Some((lease.ttl, lease.expires_at))
     }
 
     /// Starts every ttl anew, as a restarted server does.

@@ -47,6 +47,7 @@ mod database;
 mod engine;
 mod error;
 mod expiry;
+mod facts;
 mod history;
 mod keep_alive;
 mod keyspace;
@@ -62,6 +63,7 @@ mod time;
 mod watch;
 
 pub use engine::{CallId, Effect, Engine, Event, Snapshot};
+pub use facts::Fact;
 pub use options::{Expiry, Options, Retention};
 pub use request::{LeaseGrantRequest, LeaseKeepAliveRequest, Request, Response, StreamId};
 pub use store::MockStore;

@@ -11,6 +11,7 @@ use crate::compare;
 use crate::database::{Database, Write};
 use crate::error;
 use crate::expiry::Expirer;
+use crate::facts::{Fact, Facts};
 use crate::keep_alive::KeepAlives;
 use crate::limits;
 use crate::options::{Options, Retention};
@@ -33,6 +34,9 @@ pub(crate) struct Server {
     keep_alives: KeepAlives,
     next_stream: u64,
     readable: Vec<StreamId>,
+    /// Nobody ends leases.
+    leaderless: bool,
+    facts: Facts,
 }
 
 impl Server {
@@ -48,6 +52,8 @@ impl Server {
             keep_alives: KeepAlives::default(),
             next_stream: 1,
             readable: Vec::new(),
+            leaderless: false,
+            facts: Facts::default(),
         }
     }
 
@@ -131,6 +137,7 @@ impl Server {
     /// When something happens next by itself.
     pub(crate) fn next_due(&self) -> Option<u64> {
         let expiry = self.database.leases.next_expiry();
+        let expiry = expiry.filter(|_| !self.leaderless);
         let expiry = expiry.map(|(deadline, _)| self.expirer.due(deadline));
         expiry.into_iter().chain(self.keep_alives.next_due()).min()
     }
@@ -156,6 +163,35 @@ impl Server {
     pub(crate) fn restart(&mut self) {
         self.raft_term = self.raft_term.saturating_add(1);
         self.restore(self.database.clone());
+        self.tell_of_leases();
+    }
+
+    /// Nobody leads: what time does by itself waits for the next election.
+    pub(crate) const fn step_down(&mut self) {
+        self.leaderless = true;
+    }
+
+    /// Another leads. It does not know how long leases have left, and gives them their full ttl and
+    /// some more; streams stand.
+    pub(crate) fn elect(&mut self, more: u64) {
+        self.raft_term = self.raft_term.saturating_add(1);
+        self.leaderless = false;
+        let begin = self.begin().saturating_add(more);
+        self.database.leases.renew_all(begin);
+        self.tell_of_leases();
+    }
+
+    fn tell_of_leases(&mut self) {
+        let Self {
+            database, facts, ..
+        } = self;
+        for (id, _, until) in database.leases.iter() {
+            facts.note(|| Fact::LeaseRenewed { id, until });
+        }
+    }
+
+    pub(crate) const fn facts(&mut self) -> &mut Facts {
+        &mut self.facts
     }
 
     pub(crate) const fn set_between_ticks(&mut self, between: bool) {
@@ -223,6 +259,12 @@ impl Server {
         if write.commit() {
             let keyspace = &self.database.keyspace;
             let revision = keyspace.revision();
+            let history = keyspace.history();
+            self.facts.note(|| {
+                let changes = history.at(revision);
+                let changes = changes.map(|change| history.event(revision, change, true));
+                Fact::Changed(changes.collect())
+            });
             for change in keyspace.history().at(revision) {
                 self.watchers
                     .note(change.key(), revision, &mut self.readable);
@@ -285,20 +327,33 @@ impl Server {
             return Err(error::lease_exists());
         }
         let ttl = ttl.max(self.options.min_lease_ttl);
-        self.database.leases.grant(id, ttl, self.begin());
+        let until = self.database.leases.grant(id, ttl, self.begin());
+        self.facts.note(|| Fact::LeaseGranted { id, ttl, until });
         let header = self.header();
         Ok(LeaseGrant { header, id, ttl })
     }
 
     fn renew(&mut self, id: LeaseId) -> KeepAliveResponse {
-        let ttl = self.database.leases.renew(id, self.begin()).unwrap_or(0);
+        let renewed = self.database.leases.renew(id, self.begin());
+        if let Some((_, until)) = renewed {
+            self.facts.note(|| Fact::LeaseRenewed { id, until });
+        }
+        let ttl = renewed.map_or(0, |(ttl, _)| ttl);
         let header = self.header();
         KeepAliveResponse { header, id, ttl }
     }
 
     fn revoke(&mut self, id: LeaseId) -> Result<(), KvError> {
-        let known = self.write(|write| write.end_lease(id));
+        let known = self.end_lease(id, false);
         known.then_some(()).ok_or_else(error::lease_not_found)
+    }
+
+    /// Ends a lease and deletes its keys; `false` for an unknown lease.
+    fn end_lease(&mut self, id: LeaseId, expired: bool) -> bool {
+        if self.database.leases.contains(id) {
+            self.facts.note(|| Fact::LeaseEnded { id, expired });
+        }
+        self.write(|write| write.end_lease(id))
     }
 
     fn time_to_live(&self, id: LeaseId) -> TimeToLive {
@@ -323,10 +378,13 @@ impl Server {
 
     /// Ends the leases whose time is over, each in a revision of its own.
     fn expire_due(&mut self) {
+        if self.leaderless {
+            return;
+        }
         for _ in 0..self.expirer.scan(self.now) {
             match self.database.leases.next_expiry() {
                 Some((deadline, id)) if deadline <= self.now => {
-                    self.write(|write| write.end_lease(id));
+                    self.end_lease(id, true);
                 }
                 _ => break,
             }

@@ -2,20 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use etcd_kv::KvError;
 
 use crate::clock::Clock;
 use crate::engine::{CallId, Effect, Engine, Event};
+use crate::facts::Fact;
 use crate::request::{Request, Response, StreamId};
 
 /// One store.
 pub(crate) struct Shared {
     core: Mutex<Core>,
     clock: Option<Clock>,
+    observer: OnceLock<Observer>,
 }
+
+/// Is told of everything that becomes true.
+pub(crate) type Observer = Box<dyn Fn(Fact) + Send + Sync>;
 
 struct Core {
     engine: Engine,
@@ -36,6 +41,14 @@ impl Shared {
         Self {
             core: Mutex::new(core),
             clock,
+            observer: OnceLock::new(),
+        }
+    }
+
+    /// Tells `observer` of everything that becomes true from now on. There is one at most.
+    pub(crate) fn observe(&self, observer: Observer) {
+        if self.observer.set(observer).is_ok() {
+            self.lock().engine.collect_facts();
         }
     }
 
@@ -146,7 +159,11 @@ impl Shared {
         if sooner {
             core.driven_until = next;
         }
+        let facts = core.engine.take_facts();
         drop(core);
+        if let Some(observer) = self.observer.get() {
+            facts.into_iter().for_each(observer);
+        }
         if let Some(clock) = self.clock.as_ref().filter(|_| sooner) {
             clock.nudge();
         }

@@ -16,11 +16,12 @@ use lock_spi::Runtime;
 use crate::clock::Clock;
 use crate::engine::{Engine, Event, Snapshot};
 use crate::error;
+use crate::facts::Fact;
 use crate::options::Options;
 use crate::request::{LeaseGrantRequest, LeaseKeepAliveRequest, Request, Response};
 use crate::shared::Shared;
 use crate::stream::Reader;
-use crate::time::period_in_ticks;
+use crate::time::{full_ticks, period_in_ticks};
 
 /// For a stream of which only the first answer is read.
 const HELD_UP_PERIOD: Duration = Duration::from_secs(1);
@@ -149,6 +150,37 @@ impl MockStore {
     /// rises, leases last their full ttl again, open streams break off with `Unavailable`.
     pub fn restart(&self) {
         self.shared.alter(Engine::restart);
+    }
+
+    /// The leader is gone and no other is chosen: no lease ends until [`elect`](Self::elect).
+    pub fn step_down(&self) {
+        self.shared.alter(|engine| {
+            engine.step_down();
+            Vec::new()
+        });
+    }
+
+    /// Another server leads: the raft term rises, and leases last their full ttl again and so much
+    /// more. Streams stand.
+    pub fn elect(&self, more: Duration) {
+        self.shared.alter(|engine| {
+            engine.elect(full_ticks(more));
+            Vec::new()
+        });
+    }
+
+    /// The leases that stand: each with its ttl in seconds, and the tick at which it ends.
+    #[must_use]
+    pub fn leases(&self) -> Vec<(LeaseId, i64, u64)> {
+        self.shared.look(Engine::leases)
+    }
+
+    /// Tells `observer` of everything that becomes true from now on, after it did and before its
+    /// cause is answered. A store has one observer; later ones are told nothing.
+    ///
+    /// What a restore changes is not told: who restores can look.
+    pub fn observe(&self, observer: impl Fn(Fact) + Send + Sync + 'static) {
+        self.shared.observe(Box::new(observer));
     }
 
     /// A store of its own with the same data at the same moment, on the same clock; nothing that

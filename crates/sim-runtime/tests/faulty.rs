@@ -184,6 +184,7 @@ fn a_held_request_arrives_when_it_is_released_though_its_caller_has_gone() {
         assert!(scene.stored().is_empty());
         scene.faults.release_requests();
         scene.put("b").await.unwrap();
+        scene.runtime.sleep(SECOND).await;
     });
     assert_eq!(scene.stored(), ["a", "b"]);
 }
