@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::task::Poll;
 
-use etcd_kv::{KeepAliveResponse, KeyValue, KvError, LeaseId, WatchResponse};
+use etcd_kv::{Header, KeepAliveResponse, KeyValue, KvError, LeaseId, WatchResponse};
 
 use crate::database::Database;
 use crate::error;
@@ -172,6 +172,12 @@ impl Engine {
     #[must_use]
     pub const fn revision(&self) -> i64 {
         self.server.database().keyspace.revision()
+    }
+
+    /// What an answer given now would carry.
+    #[must_use]
+    pub fn header(&self) -> Header {
+        self.server.header()
     }
 
     /// Every key as it is now, in byte order.

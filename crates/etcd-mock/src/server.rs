@@ -237,7 +237,7 @@ impl Server {
         self.watchers.len() + self.keep_alives.len()
     }
 
-    fn header(&self) -> Header {
+    pub(crate) fn header(&self) -> Header {
         Header {
             cluster_id: self.options.cluster_id,
             member_id: MEMBER_ID,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use etcd_kv::{
-    Consistency, DeleteRequest, DeleteResponse, GetResponse, KeepAliveResponse, KeepAliveStream,
+    Consistency, DeleteRequest, DeleteResponse, GetResponse, Header, KeepAliveResponse, KeepAliveStream,
     KeyValue, KvError, LeaseGrant, LeaseId, MetadataStore, PutRequest, PutResponse, RangeRequest,
     RangeResponse, TimeToLive, Txn, TxnResponse, WatchRequest, WatchStream,
 };
@@ -112,6 +112,12 @@ impl MockStore {
     #[must_use]
     pub fn revision(&self) -> i64 {
         self.shared.look(Engine::revision)
+    }
+
+    /// What an answer given now would carry.
+    #[must_use]
+    pub fn header(&self) -> Header {
+        self.shared.look(Engine::header)
     }
 
     /// Every key as it is now, in byte order.

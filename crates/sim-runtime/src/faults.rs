@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use lock_spi::Runtime;
@@ -18,6 +18,24 @@ pub struct Faults(Arc<Inner>);
 struct Inner {
     script: Mutex<Script>,
     link: watch::Sender<Link>,
+    observer: OnceLock<Observer>,
+}
+
+type Observer = Box<dyn Fn(Mishap) + Send + Sync>;
+
+/// What a network does to a single call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mishap {
+    /// It was not sent.
+    Refused,
+    /// The request does not arrive.
+    RequestLost,
+    /// The reply does not arrive.
+    ReplyLost,
+    /// The request or the reply takes far longer than others.
+    Straggles,
+    /// The request arrives once more.
+    Copied,
 }
 
 struct Script {
@@ -30,7 +48,8 @@ struct Script {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
-    partitioned: bool,
+    requests_cut: bool,
+    replies_cut: bool,
     holding: bool,
     /// How often streams were cut.
     cuts: u64,
@@ -67,7 +86,10 @@ pub(crate) enum Ending {
 }
 
 impl Faults {
-    pub(crate) fn new(weather: Weather) -> Self {
+    /// What steers a network in this weather; for networks that are steered together:
+    /// [`Faulty::steered_by`](crate::Faulty::steered_by).
+    #[must_use]
+    pub fn new(weather: Weather) -> Self {
         let script = Script {
             weather,
             refusals: 0,
@@ -78,7 +100,20 @@ impl Faults {
         Self(Arc::new(Inner {
             script: Mutex::new(script),
             link: watch::Sender::default(),
+            observer: OnceLock::new(),
         }))
+    }
+
+    /// Tells `observer` of every mishap of a single call, when it is sent. There is one observer;
+    /// later ones are told nothing.
+    pub fn observe(&self, observer: impl Fn(Mishap) + Send + Sync + 'static) {
+        drop(self.0.observer.set(Box::new(observer)));
+    }
+
+    fn tell(&self, mishap: Mishap) {
+        if let Some(observer) = self.0.observer.get() {
+            observer(mishap);
+        }
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {
@@ -109,15 +144,35 @@ impl Faults {
     /// Nothing gets through either way, what is travelling included, and nobody is told. Streams
     /// fall silent.
     pub fn partition(&self) {
+        self.cut(true, true);
+    }
+
+    /// Requests do not get through, what is travelling included, while replies do. Streams fall
+    /// silent.
+    pub fn cut_requests(&self) {
+        self.cut(true, false);
+    }
+
+    /// Replies do not get through, what is travelling included, while requests do. Streams fall
+    /// silent.
+    pub fn cut_replies(&self) {
+        self.cut(false, true);
+    }
+
+    fn cut(&self, requests: bool, replies: bool) {
         self.0.link.send_modify(|link| {
-            link.partitioned = true;
+            link.requests_cut |= requests;
+            link.replies_cut |= replies;
             link.cuts += 1;
         });
     }
 
-    /// Ends the partition. Streams that it cut end with an error.
+    /// Ends every partition. Streams that it cut end with an error.
     pub fn heal(&self) {
-        self.0.link.send_modify(|link| link.partitioned = false);
+        self.0.link.send_modify(|link| {
+            link.requests_cut = false;
+            link.replies_cut = false;
+        });
     }
 
     /// Ends every stream that stands, with an error.
@@ -150,11 +205,32 @@ impl Faults {
         let copied = matches!(ending, Ending::Answered | Ending::ReplyLost { .. })
             && kind.changes
             && happens(weather.duplicates, runtime);
+        let (there, straggles) = weather.journey(runtime);
+        let (back, returns_late) = weather.journey(runtime);
+        let copy = copied.then(|| Weather::straggling(runtime));
+        drop(script);
+        for (befell, mishap) in [
+            (matches!(ending, Ending::Refused), Mishap::Refused),
+            (
+                matches!(ending, Ending::RequestLost { .. }),
+                Mishap::RequestLost,
+            ),
+            (
+                matches!(ending, Ending::ReplyLost { .. }),
+                Mishap::ReplyLost,
+            ),
+            (straggles || returns_late, Mishap::Straggles),
+            (copied, Mishap::Copied),
+        ] {
+            if befell {
+                self.tell(mishap);
+            }
+        }
         Fate {
-            there: weather.journey(runtime),
-            back: weather.journey(runtime),
+            there,
+            back,
             ending,
-            copy: copied.then(|| Weather::straggling(runtime)),
+            copy,
         }
     }
 
@@ -163,8 +239,12 @@ impl Faults {
         self.script().weather.delay(runtime)
     }
 
-    pub(crate) fn partitioned(&self) -> bool {
-        self.0.link.borrow().partitioned
+    pub(crate) fn requests_cut(&self) -> bool {
+        self.0.link.borrow().requests_cut
+    }
+
+    pub(crate) fn replies_cut(&self) -> bool {
+        self.0.link.borrow().replies_cut
     }
 
     /// Resolves when requests are not held.
@@ -174,7 +254,8 @@ impl Faults {
 
     /// Resolves when nothing is partitioned.
     pub(crate) async fn healed(&self) {
-        self.until(|link| !link.partitioned).await;
+        self.until(|link| !link.requests_cut && !link.replies_cut)
+            .await;
     }
 
     /// How often streams were cut so far.

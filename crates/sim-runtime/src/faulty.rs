@@ -38,10 +38,16 @@ impl<M: MetadataStore> Faulty<M> {
     /// Puts a network in this weather before `server`.
     #[must_use]
     pub fn new(server: M, runtime: Arc<dyn Runtime>, weather: Weather) -> Self {
+        Self::steered_by(server, runtime, Faults::new(weather))
+    }
+
+    /// Puts a network before `server` that is steered together with others.
+    #[must_use]
+    pub fn steered_by(server: M, runtime: Arc<dyn Runtime>, faults: Faults) -> Self {
         Self {
             server: Arc::new(server),
             runtime,
-            faults: Faults::new(weather),
+            faults,
         }
     }
 
@@ -112,22 +118,22 @@ impl<M: MetadataStore> Faulty<M> {
         if let Ending::Refused = fate.ending {
             return Some(Err(refused()));
         }
-        let sent_into_partition = self.faults.partitioned();
+        let sent_into_partition = self.faults.requests_cut();
         self.travel(fate.there).await;
         self.faults.released().await;
         if let Ending::RequestLost { shown } = fate.ending {
             return shown.then(|| Err(reset()));
         }
-        if sent_into_partition || self.faults.partitioned() {
+        if sent_into_partition || self.faults.requests_cut() {
             return None;
         }
         if let Some(late) = fate.copy {
             self.deliver_copy(late, Arc::clone(&call));
         }
         let answer = call(Arc::clone(&self.server)).await;
-        let answered_into_partition = self.faults.partitioned();
+        let answered_into_partition = self.faults.replies_cut();
         self.travel(fate.back).await;
-        if answered_into_partition || self.faults.partitioned() {
+        if answered_into_partition || self.faults.replies_cut() {
             return None;
         }
         match fate.ending {
@@ -145,7 +151,7 @@ impl<M: MetadataStore> Faulty<M> {
         let network = self.clone();
         self.runtime.spawn(Box::pin(async move {
             network.travel(late).await;
-            if !network.faults.partitioned() {
+            if !network.faults.requests_cut() {
                 drop(call(Arc::clone(&network.server)).await);
             }
         }));

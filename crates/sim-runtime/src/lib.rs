@@ -39,7 +39,7 @@ mod trace;
 mod weather;
 mod world;
 
-pub use faults::Faults;
+pub use faults::{Faults, Mishap};
 pub use faulty::Faulty;
 pub use processes::Processes;
 pub use tape::{Draw, Tape};

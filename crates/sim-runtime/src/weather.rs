@@ -57,12 +57,12 @@ impl Weather {
         }
     }
 
-    /// Draws how long a request or a reply travels.
-    pub(crate) fn journey(&self, runtime: &dyn Runtime) -> Duration {
+    /// Draws how long a request or a reply travels, and whether that is far longer than others.
+    pub(crate) fn journey(&self, runtime: &dyn Runtime) -> (Duration, bool) {
         if happens(self.stragglers, runtime) {
-            return Self::straggling(runtime);
+            return (Self::straggling(runtime), true);
         }
-        self.delay(runtime)
+        (self.delay(runtime), false)
     }
 
     /// Draws how much later something straggles in.

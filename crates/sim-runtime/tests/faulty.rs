@@ -367,3 +367,36 @@ fn one_seed_has_one_weather() {
     assert_eq!(story(1), story(1));
     assert_ne!(story(1), story(2));
 }
+
+#[test]
+fn a_link_can_be_cut_one_way() {
+    for (requests, stored) in [(true, vec![]), (false, vec!["a"])] {
+        let scene = Scene::new(Weather::calm());
+        match requests {
+            true => scene.faults.cut_requests(),
+            false => scene.faults.cut_replies(),
+        }
+        scene.world.block_on(async {
+            assert!(scene.put_impatiently("a").await.is_none());
+            assert_eq!(scene.stored(), stored);
+            scene.faults.heal();
+            scene.put("b").await.unwrap();
+        });
+    }
+}
+
+#[test]
+fn an_observer_hears_of_every_mishap() {
+    let scene = Scene::new(Weather::calm());
+    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = std::sync::Arc::clone(&told);
+    scene
+        .faults
+        .observe(move |mishap| heard.lock().unwrap().push(mishap));
+    scene.faults.lose_next_replies(1);
+    scene.world.block_on(async {
+        assert!(scene.put("a").await.is_err());
+        scene.put("b").await.unwrap();
+    });
+    assert_eq!(*told.lock().unwrap(), [sim_runtime::Mishap::ReplyLost]);
+}

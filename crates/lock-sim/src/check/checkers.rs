@@ -56,6 +56,12 @@ impl Checkers {
         }
     }
 
+    /// What is taken for given.
+    #[must_use]
+    pub const fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
     /// Judges what happened next.
     pub fn observe(&mut self, entry: &Entry) {
         self.now = entry.at;

@@ -1,0 +1,117 @@
+//! Where everything that happens is written down, and judged at once.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use sim_runtime::Processes;
+
+use crate::check::{Bounds, Checkers, Violation};
+use crate::record::{CallId, Entry, FaultName, Lane, Record, What};
+
+/// A handle to the record of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Chronicle(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    processes: Processes,
+    book: Mutex<Book>,
+}
+
+#[derive(Debug)]
+struct Book {
+    record: Record,
+    checkers: Checkers,
+    /// On whose behalf the cluster is at work.
+    actor: Lane,
+    calls: u64,
+    entries: u64,
+}
+
+impl Chronicle {
+    pub(crate) fn new(processes: Processes, bounds: Bounds, record: Record) -> Self {
+        let book = Book {
+            record,
+            checkers: Checkers::new(bounds),
+            actor: Lane::Server,
+            calls: 0,
+            entries: 0,
+        };
+        Self(Arc::new(Inner {
+            processes,
+            book: Mutex::new(book),
+        }))
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn processes(&self) -> &Processes {
+        &self.0.processes
+    }
+
+    /// Writes down what happens now.
+    pub(crate) fn note(&self, lane: &Lane, what: What) {
+        let entry = Entry {
+            at: self.0.processes.elapsed(),
+            lane: lane.clone(),
+            what,
+        };
+        let mut book = self.book();
+        book.entries += 1;
+        book.checkers.observe(&entry);
+        book.record.push(entry);
+    }
+
+    pub(crate) fn happened(&self, lane: &Lane, fault: FaultName) {
+        self.note(lane, What::FaultHappened(fault));
+    }
+
+    /// A name for a call that no other has.
+    pub(crate) fn name_call(&self) -> CallId {
+        let mut book = self.book();
+        book.calls += 1;
+        CallId(book.calls)
+    }
+
+    /// On whose behalf the cluster is at work.
+    pub(crate) fn actor(&self) -> Lane {
+        self.book().actor.clone()
+    }
+
+    /// Polls `work` on behalf of somebody.
+    pub(crate) async fn on_behalf<T>(&self, lane: &Lane, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        std::future::poll_fn(move |context| {
+            let before = std::mem::replace(&mut self.book().actor, lane.clone());
+            let polled: Poll<T> = work.as_mut().poll(context);
+            self.book().actor = before;
+            polled
+        })
+        .await
+    }
+
+    /// Adds what was found wrong elsewhere.
+    pub(crate) fn add(&self, violation: Violation) {
+        self.book().checkers.add(violation);
+    }
+
+    /// Judges what is left, and hands everything over.
+    pub(crate) fn close(&self) -> (Record, Checkers) {
+        let mut book = self.book();
+        book.checkers.finish();
+        let bounds = book.checkers.bounds();
+        (
+            std::mem::take(&mut book.record),
+            std::mem::replace(&mut book.checkers, Checkers::new(bounds)),
+        )
+    }
+
+    /// How much was written down so far.
+    pub(crate) fn entries(&self) -> u64 {
+        self.book().entries
+    }
+}
