@@ -16,44 +16,42 @@ pub enum Bug {
 /// Historical bugs of etcd.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClusterBug {
-    /// A leader that was deposed goes on to revoke leases, which the new leader has renewed: etcd
-    /// issue 15247.
+    /// A leader that was deposed goes on to revoke leases, which the new leader has renewed.
     DeposedLeaderRevokes,
-    /// What is written under a lease that has just ended is written all the same, and belongs to no
-    /// lease: the lock that was granted without a second look at the lease, etcd issue 11456.
-    GrantsUnderEndedLeases,
-    /// A keepalive of a lease that was revoked is answered with its ttl: etcd issue 14758.
-    RenewsRevokedLeases,
-    /// A deletion is not told to those who watch when the history is compacted meanwhile: etcd
-    /// issues 18089 and 19179.
-    LosesWatchEvents,
-    /// A linearizable read at a member that was paused shows the past: etcd issue 20418.
-    ReadsThePast,
     /// A lease ends, and the keys that were bound to it stand.
     ForgetsKeysOfLeases,
+    /// What is written under a lease that has just ended is written all the same, and belongs to no
+    /// lease.
+    GrantsUnderEndedLeases,
+    /// A deletion is not told to those who watch.
+    LosesWatchEvents,
+    /// A linearizable read at a member that was paused shows the past.
+    ReadsThePast,
+    /// A keepalive of a lease that was revoked is answered with its ttl.
+    RenewsRevokedLeases,
 }
 
 /// Requests that lack what makes them safe.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ServerBug {
-    /// A lock is deleted without a comparison of its revision.
-    UnlocksWithoutComparing,
-    /// A lock is written without a comparison that it is free.
-    LocksWithoutComparing,
     /// A lock is written without a comparison that nobody waits.
     BargesPastTheQueue,
-    /// A lock is written without a comparison of the session's epoch.
-    ComparesNoEpoch,
-    /// A lock is written without a lease.
-    LocksWithoutALease,
-    /// A revoke raises no floor.
-    RevokesWithoutAFloor,
-    /// A waiter takes the lock without a comparison of its ticket.
-    TakesWithoutATicket,
     /// A keepalive counts without a second look at what it kept alive.
     BelievesKeepAlives,
+    /// A lock is written without a comparison of the session's epoch.
+    ComparesNoEpoch,
+    /// Nobody notices that the cluster has gone back.
+    IgnoresTheHorizon,
+    /// A lock is written without a lease.
+    LocksWithoutALease,
+    /// A lock is written without a comparison that it is free.
+    LocksWithoutComparing,
     /// Reads are served by whichever member is asked.
     ReadsSerializably,
+    /// A waiter takes the lock without a comparison of its ticket.
+    TakesWithoutATicket,
+    /// A lock is deleted without a comparison of its revision.
+    UnlocksWithoutComparing,
 }
 
 /// Mistakes of clients.
@@ -61,14 +59,14 @@ pub enum ServerBug {
 pub enum StoreBug {
     /// The deadline counts from when the answer came, not from when the renewal was sent.
     CountsFromTheAnswer,
+    /// What was called off is not undone, and is accounted for all the same.
+    ForgetsToAbandon,
     /// A renewal that failed counts as one that succeeded.
     NeverSaysLost,
-    /// A grant that is gone counts as lost only when its time is up.
-    IgnoresDefiniteAnswers,
-    /// What was called off is not undone.
-    ForgetsToAbandon,
-    /// A release that failed is not repeated, and its session is kept alive.
-    ForgetsToRelease,
-    /// Whoever is next in line goes on waiting.
-    MissesItsTurn,
+    /// A release is sent again after a while, by key.
+    RepeatsReleases,
+    /// A release is called done before it is sent.
+    ReleasesInNameOnly,
+    /// A waiter watches from now on without a look at what is there now, and looks no more.
+    WatchesFromNow,
 }

@@ -37,9 +37,15 @@ impl<S: LockStore> Lying<S> {
     /// Wraps another store object of the same deployment, which tells the same lie.
     #[must_use]
     pub fn beside<T: LockStore>(&self, store: T) -> Lying<T> {
+        self.beside_on(store, Arc::clone(&self.runtime))
+    }
+
+    /// The same for a store object of another process, with a runtime of its own.
+    #[must_use]
+    pub fn beside_on<T: LockStore>(&self, store: T, runtime: Arc<dyn Runtime>) -> Lying<T> {
         Lying {
             store,
-            runtime: Arc::clone(&self.runtime),
+            runtime,
             lie: self.lie,
             memory: Arc::clone(&self.memory),
         }
