@@ -2,6 +2,7 @@
 
 mod believers;
 pub mod bugs;
+pub mod campaign;
 pub mod check;
 mod chronicle;
 mod cluster;

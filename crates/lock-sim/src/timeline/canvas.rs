@@ -111,7 +111,7 @@ impl Canvas {
 
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
         // Writing to a string does not fail.
-        drop(writeln!(self.body, "{line}"));
+        let _ = writeln!(self.body, "{line}");
     }
 
     /// All of it, in a picture of this size.
