@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand};
 
-use crate::protoc;
 use crate::steps::Steps;
+use crate::{protoc, sim};
 
 /// What is measured.
 #[derive(Clone, Debug, Subcommand)]
@@ -14,6 +14,8 @@ pub(crate) enum Bench {
     Postgres(Options),
     /// The simulated etcd by itself.
     Mock,
+    /// Whole clients in the simulated world: seeds a second, and hours of a quiet world.
+    Sim,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -32,6 +34,7 @@ pub(crate) fn run(steps: &mut Steps, bench: &Bench) {
             "the simulated etcd",
             &["bench", "--package", "etcd-mock", "--bench", "store"],
         ),
+        Bench::Sim => sim::bench(steps),
     }
 }
 

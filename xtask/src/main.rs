@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask verify`, `fix`, `test`, `tidy`, `parity` and
+//! The project's own tasks: `cargo xtask verify`, `fix`, `test`, `tidy`, `parity`, `sim` and
 //! `bench`.
 
 #![allow(
@@ -10,6 +10,7 @@ mod bench;
 mod fix;
 mod parity;
 mod protoc;
+mod sim;
 mod steps;
 mod test;
 mod tidy;
@@ -43,6 +44,8 @@ enum Task {
     Fix,
     /// Plays the parity suite on every store and server, and writes `docs/parity.md`.
     Parity(parity::Options),
+    /// Plays whole clients in a simulated world, with every fault, and checks the invariants.
+    Sim(sim::Options),
     /// Runs every test of the workspace, those in the documentation and those on real servers
     /// included.
     Test,
@@ -59,13 +62,17 @@ enum Task {
 fn main() -> anyhow::Result<ExitCode> {
     let task = Cli::parse().task;
     let mut steps = Steps::new(root());
-    if !matches!(task, Task::Bench { .. } | Task::Parity(_) | Task::Tidy) {
+    if !matches!(
+        task,
+        Task::Bench { .. } | Task::Parity(_) | Task::Sim(_) | Task::Tidy
+    ) {
         protoc::bring(&mut steps);
     }
     match task {
         Task::Bench { what } => bench::run(&mut steps, &what),
         Task::Fix => fix::run(&mut steps),
         Task::Parity(options) => parity::run(&mut steps, &options),
+        Task::Sim(options) => sim::run(&mut steps, &options),
         Task::Test => test::run(&mut steps),
         Task::Tidy => tidy::run(&mut steps),
         Task::Verify { skip_tests } => verify::run(&mut steps, skip_tests)?,
