@@ -268,7 +268,11 @@ impl Truth {
                 facts.floor = facts.floor.max(Some(*floor));
                 facts.know(*floor);
             }
-            Commit::Rewritten { .. } => {}
+            Commit::Rewritten { key, token } => {
+                for grant in &mut self.key_mut(key).standing {
+                    grant.token = *token;
+                }
+            }
             Commit::Restored => self.rewound = true,
             Commit::Recovered { term } => {
                 self.rewound = false;

@@ -1,10 +1,11 @@
 //! A lock as its callers see it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use lock_spi::FencingToken;
 
-use super::check::Model;
+use super::check::{Limits, Linear, Model, check};
 use super::history::{Call, History};
 use crate::record::{Answer, Asks, Entry, What};
 
@@ -44,6 +45,22 @@ impl Model for LockModel {
             }
         }
     }
+}
+
+/// Whether some order explains what callers were told, lock by lock.
+pub fn judge(entries: &[Entry], limits: Limits) -> BTreeMap<Arc<str>, Linear> {
+    let keys: BTreeSet<_> = entries
+        .iter()
+        .filter_map(|entry| match &entry.what {
+            What::Called { asks, .. } => asks.key().cloned(),
+            _ => None,
+        })
+        .collect();
+    let judged = keys.into_iter().map(|key| {
+        let verdict = check(&LockModel, &of_key(entries, &key), limits);
+        (key, verdict)
+    });
+    judged.collect()
 }
 
 /// What callers of one lock were told, and which grants ended without their doing.
@@ -105,13 +122,11 @@ pub fn of_key(entries: &[Entry], key: &str) -> History<LockCall> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linear::{Limits, Linear, check};
     use crate::record::EndCause;
     use crate::sample::{Script, a, b, token};
 
     fn verdict(script: &Script) -> Linear {
-        let history = of_key(&script.entries, "k");
-        check(&LockModel, &history, Limits { steps: 10_000 })
+        judge(&script.entries, Limits { steps: 10_000 })["k"]
     }
 
     #[test]

@@ -7,4 +7,4 @@ mod lock;
 
 pub use check::{Limits, Linear, Model, check};
 pub use history::{Call, History};
-pub use lock::{LockCall, LockModel, of_key};
+pub use lock::{LockCall, LockModel, judge, of_key};
