@@ -6,6 +6,8 @@ mod edits;
 mod known;
 mod lax;
 mod planted;
+#[cfg(test)]
+mod tests;
 
 pub use bug::{Bug, ClusterBug, ServerBug, StoreBug};
 pub use known::{Fate, KNOWN, Known};
