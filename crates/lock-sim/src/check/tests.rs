@@ -190,6 +190,18 @@ fn a_term_that_goes_back_is_found() {
 
 /// INV-04
 #[test]
+fn in_a_store_that_went_back_a_client_trusts_what_it_was_told_itself() {
+    let mut script = Script::new();
+    script.grant(a(), 5, 1).release(a(), 5).wait(10);
+    script.commit(Lane::Operator, Commit::Restored);
+    script.grant(b(), 4, 2).release(b(), 4);
+    finds_nothing(&script);
+    script.grant(a(), 3, 1);
+    finds(&script, Invariant::TokensRise, "token or floor 5 was known");
+}
+
+/// INV-04
+#[test]
 fn a_resource_that_takes_an_older_token_is_found() {
     let mut script = Script::new();
     script.wrote(b(), 7, true).wait(10).wrote(a(), 5, true);

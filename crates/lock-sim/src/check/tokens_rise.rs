@@ -45,7 +45,14 @@ impl Checker for TokensRise {
                 let Some(open) = open.filter(|open| open.asks.wishes()) else {
                     return;
                 };
-                if let (Some(known), Some(key)) = (open.known, open.asks.key())
+                let Some(key) = open.asks.key() else { return };
+                let facts = scene.truth.key(key);
+                // A client that has seen nothing itself cannot know that the store went back.
+                let known = match scene.truth.rewound {
+                    true => facts.and_then(|facts| facts.told_to(&entry.lane)),
+                    false => open.known,
+                };
+                if let Some(known) = known
                     && *token <= known
                 {
                     let sentence = format!(

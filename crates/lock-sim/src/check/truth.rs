@@ -84,8 +84,8 @@ pub(crate) struct Truth {
     pub(crate) keys: BTreeMap<Arc<str>, KeyFacts>,
     pub(crate) sessions: BTreeMap<SessionId, SessionFacts>,
     pub(crate) calls: BTreeMap<CallId, Open>,
-    /// By how much clients' clocks ever went wrong.
-    pub(crate) rates: BTreeMap<Lane, u64>,
+    /// By how much clients' clocks ever went wrong. A clock outlives the process that reads it.
+    rates: BTreeMap<Arc<str>, u64>,
     pub(crate) crashed: BTreeSet<Lane>,
     pub(crate) phase: Option<Phase>,
     pub(crate) phase_since: Duration,
@@ -103,6 +103,13 @@ impl KeyFacts {
     pub(crate) fn ended_from_outside(&self, token: FencingToken) -> Option<&Past> {
         let past = self.past.get(&token)?;
         (past.by == Lane::Operator || past.cause == EndCause::Restored).then_some(past)
+    }
+
+    /// The highest token that this client was told of.
+    pub(crate) fn told_to(&self, lane: &Lane) -> Option<FencingToken> {
+        let told = self.told.iter().rev();
+        let mut own = told.filter(|(_, told)| told.lane == *lane);
+        own.next().map(|(token, _)| *token)
     }
 
     fn know(&mut self, token: FencingToken) {
@@ -124,7 +131,11 @@ impl Truth {
     }
 
     pub(crate) fn rate(&self, lane: &Lane) -> u64 {
-        self.rates.get(lane).copied().unwrap_or_default()
+        let rate = match lane {
+            Lane::Client { name, .. } => self.rates.get(name),
+            _ => None,
+        };
+        rate.copied().unwrap_or_default()
     }
 
     /// Whether the client keeps this session, as the one who opened it or took it over.
@@ -140,8 +151,10 @@ impl Truth {
             What::Called { call, asks } => self.call(entry, *call, asks),
             What::Answered { call, answer } => self.answer(entry, *call, *answer),
             What::ClockChanged { rate } => {
-                let rates = self.rates.entry(entry.lane.clone()).or_default();
-                *rates = rate.unsigned_abs().max(*rates);
+                if let Lane::Client { name, .. } = &entry.lane {
+                    let rates = self.rates.entry(Arc::clone(name)).or_default();
+                    *rates = rate.unsigned_abs().max(*rates);
+                }
             }
             What::Crashed => {
                 self.crashed.insert(entry.lane.clone());
