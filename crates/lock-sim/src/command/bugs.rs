@@ -85,15 +85,15 @@ fn look_for(known: &'static Known, options: &Options, tick: &dyn Fn()) -> Findin
     let stories = catches.caught.iter().take(STORIES);
     let mut events: Vec<_> = stories
         .filter_map(|catch| {
-            let failure = failure_of(&player.seed(catch.seed, false))?;
+            let failure = failure_of(&player.seed(catch.seed))?;
             let budget = Budget {
                 runs: options.shrink,
             };
             let small = minimize(failure, budget, |draws| {
                 tick();
-                failure_of(&player.draws(draws, false))
+                failure_of(&player.draws(draws))
             });
-            let run = player.draws(&small.failure.draws, true);
+            let run = player.draws_in_full(&small.failure.draws);
             let story = story(run.record.entries(), &small.failure.violation);
             Some(story.events.len() + story.left_out)
         })

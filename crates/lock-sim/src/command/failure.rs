@@ -15,7 +15,7 @@ use crate::tape_file::TapeFile;
 /// Plays one seed and tells what happened.
 pub(crate) fn play_seed(options: &Options, seed: u64) -> Result<bool> {
     let player = Player::new(options.bug()?);
-    let run = player.seed(seed, true);
+    let run = player.seed_in_full(seed);
     println!("Seed {seed}, trace {:016x}, {} events.", run.hash, run.record.entries().len());
     let Some(violation) = run.violations.first() else {
         let path = options.stories.join(format!("seed-{seed}.svg"));
@@ -29,9 +29,9 @@ pub(crate) fn play_seed(options: &Options, seed: u64) -> Result<bool> {
 }
 
 /// Replays a tape and tells its story.
-pub(crate) fn play_tape(options: &Options, path: &Path) -> Result<bool> {
+pub(crate) fn play_tape(path: &Path) -> Result<bool> {
     let TapeFile { draws, bug } = TapeFile::read(path)?;
-    let run = Player::new(bug).draws(&draws, true);
+    let run = Player::new(bug).draws_in_full(&draws);
     let Some(violation) = run.violations.first() else {
         println!("Nothing goes wrong on this tape, trace {:016x}.", run.hash);
         return Ok(true);
@@ -40,7 +40,6 @@ pub(crate) fn play_tape(options: &Options, path: &Path) -> Result<bool> {
     let picture = path.with_extension("svg");
     draw(&picture, &timeline::svg(run.record.entries(), Some(violation)))?;
     println!("\nAs a picture: {}", picture.display());
-    let _ = options;
     Ok(false)
 }
 
@@ -51,7 +50,7 @@ pub(crate) fn explain(options: &Options, player: Player, seed: u64, wrong: &Wron
         println!("To see it again: {again}");
         return Ok(());
     }
-    let Some(failure) = failure_of(&player.seed(seed, false)) else {
+    let Some(failure) = failure_of(&player.seed(seed)) else {
         println!("It did not happen again, which is a fault of its own.");
         return Ok(());
     };
@@ -59,8 +58,8 @@ pub(crate) fn explain(options: &Options, player: Player, seed: u64, wrong: &Wron
     let budget = Budget {
         runs: options.shrink,
     };
-    let small = minimize(failure, budget, |draws| failure_of(&player.draws(draws, false)));
-    let run = player.draws(&small.failure.draws, true);
+    let small = minimize(failure, budget, |draws| failure_of(&player.draws(draws)));
+    let run = player.draws_in_full(&small.failure.draws);
     let story = story(run.record.entries(), &small.failure.violation);
     println!(
         "\nMade small in {} runs, from {before} draws to {}:\n\n{story}\n",

@@ -29,11 +29,11 @@ fn main() -> anyhow::Result<ExitCode> {
     let options = Options::parse();
     quiet::keep_panics_quiet();
     let passed = match options.task()? {
-        Task::Bench => bench::run(&options),
+        Task::Bench => bench::run_all(&options),
         Task::Bugs => bugs::run(&options)?,
         Task::Seed(seed) => failure::play_seed(&options, seed)?,
         Task::Seeds => seeds::run(&options)?,
-        Task::Tape(path) => failure::play_tape(&options, &path)?,
+        Task::Tape(path) => failure::play_tape(&path)?,
     };
     Ok(match passed {
         true => ExitCode::SUCCESS,
