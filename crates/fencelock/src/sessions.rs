@@ -120,6 +120,11 @@ impl Sessions {
         }
         let session = self.session((Origin::Adopted, grant.session), true, timing);
         session.register(id, self.most_users);
+        let expected = GrantRef {
+            key: grant.key.clone(),
+            token: grant.token,
+        };
+        session.expect(id, expected);
         session.retire();
         state.known.push(Arc::clone(&session));
         drop(state);

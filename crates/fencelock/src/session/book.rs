@@ -11,6 +11,8 @@ use crate::telemetry::Counted;
 #[derive(Default)]
 pub(super) struct Book {
     attempts: BTreeSet<AttemptId>,
+    /// Grants that come with the session, by the attempts that are to take them over.
+    expected: BTreeMap<AttemptId, GrantRef>,
     held: BTreeMap<AttemptId, Entry>,
     /// The caps of `held`, earliest first.
     caps: BTreeSet<(Instant, AttemptId)>,
@@ -45,8 +47,14 @@ impl Book {
         self.attempts.insert(attempt);
     }
 
+    /// The attempt is to take over this grant, which the store has already.
+    pub(super) fn expect(&mut self, attempt: AttemptId, grant: GrantRef) {
+        self.expected.insert(attempt, grant);
+    }
+
     pub(super) fn remove_attempt(&mut self, attempt: AttemptId) {
         self.attempts.remove(&attempt);
+        self.expected.remove(&attempt);
     }
 
     /// The attempt was granted.
@@ -58,7 +66,7 @@ impl Book {
         counted: Counted,
     ) {
         let attempt = holding.attempt;
-        self.attempts.remove(&attempt);
+        self.remove_attempt(attempt);
         let entry = Entry {
             holding,
             cap: None,
@@ -145,6 +153,12 @@ impl Book {
 
     pub(super) fn returned(&self) -> impl Iterator<Item = &GrantRef> {
         self.returned.values().map(|returned| &returned.grant)
+    }
+
+    /// Every grant that a renewal is to keep: those that are held, and those that will be.
+    pub(super) fn kept(&self) -> impl Iterator<Item = &GrantRef> {
+        let held = self.held().map(|holding| &holding.grant);
+        held.chain(self.expected.values())
     }
 
     pub(super) fn held(&self) -> impl Iterator<Item = &Arc<Holding>> {

@@ -32,6 +32,12 @@ impl Session {
         takes
     }
 
+    /// The attempt is to take over a grant. Renewals account for it from now on: the store would end
+    /// what nobody knows of.
+    pub(crate) fn expect(&self, attempt: AttemptId, grant: GrantRef) {
+        self.state().book.expect(attempt, grant);
+    }
+
     /// The attempt is given up.
     pub(crate) fn unregister(&self, attempt: AttemptId) {
         let mut state = self.state();

@@ -81,10 +81,9 @@ impl Session {
     /// What there is to renew, and what is accounted for.
     pub(crate) fn to_renew(&self) -> KeepAliveRequest {
         let state = self.state();
-        let grants = state.book.held().map(|holding| holding.grant.clone());
         KeepAliveRequest {
             session: self.id,
-            grants: grants.collect(),
+            grants: state.book.kept().cloned().collect(),
             attempts: state.book.attempts().collect(),
         }
     }

@@ -148,6 +148,31 @@ fn an_adoption_is_tried_again() {
     assert_eq!(scene.store.count(Op::Close), 0);
 }
 
+/// However long the store takes to confirm the grant, renewals account for it from the first: a
+/// store ends what nobody accounts for.
+#[test]
+fn a_renewal_amid_an_adoption_accounts_for_the_grant() {
+    let scene = Scene::new();
+    let there = scene.another("there");
+    let guard = scene.run(transferable(&scene.client));
+    let token = guard.token();
+    let grant = guard.into_grant().unwrap();
+    let before = scene.store.renewals().len();
+    scene.store.next(Op::Extend, [const { Act::TIMEOUT }; 6]);
+    let guard = scene.run(there.adopt(grant)).unwrap();
+    let renewals = scene.store.renewals().split_off(before);
+    assert!(!renewals.is_empty(), "it took longer than a period");
+    for renewal in renewals {
+        let tokens: Vec<_> = renewal.grants.iter().map(|grant| grant.token).collect();
+        assert_eq!(tokens, [token]);
+    }
+    scene.run(guard.release()).unwrap();
+    scene.pass(seconds(20));
+    let last = scene.store.renewals().pop().unwrap();
+    assert_eq!(scene.store.holder("k"), None);
+    assert!(last.grants.iter().all(|grant| grant.token == token));
+}
+
 /// Dropped on its way, an adoption gives the lock back.
 #[test]
 fn an_adoption_dropped_at_every_poll_leaves_nothing() {
