@@ -49,8 +49,8 @@ impl Processes {
 
     /// The runtime of a new node, which begins now.
     #[must_use]
-    pub fn runtime(&self, name: impl Into<Arc<str>>) -> Arc<dyn Runtime> {
-        let name = name.into();
+    pub fn runtime(&self, name: impl AsRef<str>) -> Arc<dyn Runtime> {
+        let name: Arc<str> = name.as_ref().into();
         let executor = self.0.upgrade();
         let id = executor.map_or(0, |executor| executor.state().nodes.add(Arc::clone(&name)));
         Arc::new(NodeRuntime {

@@ -45,7 +45,7 @@ impl World {
 
     /// The runtime of a new node.
     #[must_use]
-    pub fn runtime(&self, name: impl Into<Arc<str>>) -> Arc<dyn Runtime> {
+    pub fn runtime(&self, name: impl AsRef<str>) -> Arc<dyn Runtime> {
         self.processes().runtime(name)
     }
 

@@ -1,6 +1,7 @@
 //! The names and values of the store, read anew here so as not to believe it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use etcd_kv::KeyValue;
 use lock_spi::{AttemptId, FencingToken, SessionId};
@@ -16,6 +17,7 @@ const ROOT: &str = "/dlock/sim/";
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Name {
     Meta,
+    Session(SessionId),
     Floor(Arc<str>),
     Lock(Arc<str>),
     Ticket(Arc<str>, AttemptId),
@@ -29,6 +31,7 @@ impl Name {
         }
         let (family, tail) = tail.split_once('/')?;
         match family {
+            "session" => Some(Self::Session(tail.parse().ok()?)),
             "floor" => Some(Self::Floor(decoded(tail))),
             "lock" => Some(Self::Lock(decoded(tail))),
             "wait" => {
@@ -78,6 +81,12 @@ impl Holding {
 pub(crate) fn waiting(kv: &KeyValue) -> Option<SessionId> {
     let value: Value = serde_json::from_slice(&kv.value).ok()?;
     value.get("session")?.as_str()?.parse().ok()
+}
+
+/// The ttl of a stored session.
+pub(crate) fn ttl(kv: &KeyValue) -> Option<Duration> {
+    let value: Value = serde_json::from_slice(&kv.value).ok()?;
+    Some(Duration::from_millis(value.get("ttl")?.as_u64()?))
 }
 
 /// The term of a stored `meta`.

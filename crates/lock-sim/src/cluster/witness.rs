@@ -1,6 +1,6 @@
 //! What the cluster has committed, told as commits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,7 +26,12 @@ struct State {
     term: u64,
     locks: BTreeMap<Arc<str>, Holding>,
     tickets: BTreeMap<(Arc<str>, AttemptId), SessionId>,
-    leases: BTreeMap<LeaseId, Arc<str>>,
+    /// With their deadlines.
+    leases: BTreeMap<LeaseId, Duration>,
+    /// Those of sessions.
+    open: BTreeSet<LeaseId>,
+    /// Who opened which session, also of those that are over.
+    owners: BTreeMap<LeaseId, Lane>,
     /// The lease that was just ended, whose keys go next.
     ended: Option<(LeaseId, EndCause)>,
     highest: Option<FencingToken>,
@@ -59,27 +64,20 @@ impl Witness {
     pub(crate) fn observe(&self, fact: Fact) {
         match fact {
             Fact::Changed(events) => self.changed(&events),
-            Fact::LeaseGranted { id, ttl, until: _ } => {
-                let Some(session) = session(id) else { return };
-                let lane = self.chronicle.actor();
-                let owner: Arc<str> = lane.to_string().into();
-                self.state().leases.insert(id, Arc::clone(&owner));
-                let ttl = Duration::from_secs(u64::try_from(ttl).unwrap_or(0));
-                let opened = Commit::SessionOpened {
-                    session,
-                    owner,
-                    ttl,
-                };
-                self.tell(&lane, opened);
+            // A lease alone is no session: its entry makes it one.
+            Fact::LeaseGranted { id, ttl: _, until } => {
+                self.state().leases.insert(id, after(until));
             }
             Fact::LeaseRenewed { id, until } => {
-                let Some(session) = session(id) else { return };
-                let until = TICK.saturating_mul(u32::try_from(until).unwrap_or(u32::MAX));
-                let lane = self.chronicle.actor();
-                self.tell(&lane, Commit::SessionRenewed { session, until });
+                let until = after(until);
+                self.state().leases.insert(id, until);
+                if let Some(session) = self.opened(id) {
+                    let lane = self.chronicle.actor();
+                    self.tell(&lane, Commit::SessionRenewed { session, until });
+                }
             }
             Fact::LeaseEnded { id, expired } => {
-                let Some(session) = session(id) else { return };
+                let session = self.opened(id);
                 let (lane, cause) = if expired {
                     (Lane::Server, EndCause::Expired)
                 } else {
@@ -87,10 +85,44 @@ impl Witness {
                 };
                 let mut state = self.state();
                 state.leases.remove(&id);
+                state.open.remove(&id);
                 state.ended = Some((id, cause));
                 drop(state);
-                self.tell(&lane, Commit::SessionEnded { session, cause });
+                if let Some(session) = session {
+                    self.tell(&lane, Commit::SessionEnded { session, cause });
+                }
             }
+        }
+    }
+
+    /// The session of a lease, if it has one that is open.
+    fn opened(&self, id: LeaseId) -> Option<SessionId> {
+        let open = self.state().open.contains(&id);
+        SessionId::new(id.0).ok().filter(|_| open)
+    }
+
+    /// A session's entry was written: it begins, or somebody else keeps it from now on.
+    fn open(&self, lane: &Lane, session: SessionId, kv: &KeyValue) {
+        let (id, Some(ttl)) = (LeaseId(session.as_i64()), names::ttl(kv)) else {
+            return;
+        };
+        let mut state = self.state();
+        let known = !state.open.insert(id);
+        let owner = state.owners.entry(id).or_insert_with(|| lane.clone());
+        let (lane, until) = (owner.clone(), state.leases.get(&id).copied());
+        drop(state);
+        if known {
+            return;
+        }
+        let owner: Arc<str> = lane.to_string().into();
+        let opened = Commit::SessionOpened {
+            session,
+            owner,
+            ttl,
+        };
+        self.tell(&lane, opened);
+        if let Some(until) = until {
+            self.tell(&lane, Commit::SessionRenewed { session, until });
         }
     }
 
@@ -121,12 +153,13 @@ impl Witness {
             let put = event.kind == EventKind::Put;
             match name {
                 Name::Meta if put => self.meta(&lane, &event.kv),
+                Name::Session(session) if put => self.open(&lane, session, &event.kv),
                 Name::Floor(key) if put => {
                     if let Some(floor) = names::floor(&event.kv) {
                         self.tell(&lane, Commit::FloorRaised { key, floor });
                     }
                 }
-                Name::Meta | Name::Floor(_) => {}
+                Name::Meta | Name::Session(_) | Name::Floor(_) => {}
                 Name::Lock(key) if put => served.extend(self.locked(&lane, key, &event.kv)),
                 Name::Lock(key) => self.unlocked(&lane, key, cause),
                 Name::Ticket(key, attempt) if put => {
@@ -215,6 +248,7 @@ impl Witness {
         let mut locks = BTreeMap::new();
         let mut tickets = BTreeMap::new();
         let mut order = Vec::new();
+        let mut sessions = Vec::new();
         for kv in entries {
             match Name::of(&kv.key) {
                 Some(Name::Lock(key)) => {
@@ -230,10 +264,11 @@ impl Witness {
                     let term = names::term(kv).unwrap_or_default();
                     self.state().term = term;
                 }
+                Some(Name::Session(session)) => sessions.push((session, kv)),
                 Some(Name::Floor(_)) | None => {}
             }
         }
-        self.swap_leases(lane, leases);
+        self.swap_sessions(leases, &sessions);
         let mut state = self.state();
         let old_locks = std::mem::replace(&mut state.locks, locks.clone());
         let old_tickets = std::mem::replace(&mut state.tickets, tickets.clone());
@@ -274,35 +309,35 @@ impl Witness {
         }
     }
 
-    fn swap_leases(&self, lane: &Lane, leases: &[(LeaseId, i64, u64)]) {
-        let old = std::mem::take(&mut self.state().leases);
+    fn swap_sessions(&self, leases: &[(LeaseId, i64, u64)], sessions: &[(SessionId, &KeyValue)]) {
+        let lane = &Lane::Operator;
+        let mut state = self.state();
+        let leases = leases.iter().map(|(id, _, until)| (*id, after(*until)));
+        state.leases = leases.collect();
+        let before = std::mem::take(&mut state.open);
+        drop(state);
         let cause = EndCause::Restored;
-        for id in old.keys() {
-            if let Some(session) =
-                session(*id).filter(|_| !leases.iter().any(|(new, ..)| new == id))
+        for id in &before {
+            if let Ok(session) = SessionId::new(id.0)
+                && !sessions.iter().any(|(kept, _)| *kept == session)
             {
                 self.tell(lane, Commit::SessionEnded { session, cause });
             }
         }
-        for (id, ttl, until) in leases {
-            let Some(session) = session(*id) else {
-                continue;
-            };
-            let owner = old.get(id).cloned();
-            let known = owner.is_some();
-            let owner = owner.unwrap_or_else(|| "of the backup".into());
-            self.state().leases.insert(*id, Arc::clone(&owner));
-            if !known {
-                let ttl = Duration::from_secs(u64::try_from(*ttl).unwrap_or(0));
-                let opened = Commit::SessionOpened {
-                    session,
-                    owner,
-                    ttl,
-                };
-                self.tell(lane, opened);
+        for (session, kv) in sessions {
+            let id = LeaseId(session.as_i64());
+            if before.contains(&id) {
+                let mut state = self.state();
+                state.open.insert(id);
+                let until = state.leases.get(&id).copied();
+                drop(state);
+                let session = *session;
+                if let Some(until) = until {
+                    self.tell(lane, Commit::SessionRenewed { session, until });
+                }
+            } else {
+                self.open(lane, *session, kv);
             }
-            let until = TICK.saturating_mul(u32::try_from(*until).unwrap_or(u32::MAX));
-            self.tell(lane, Commit::SessionRenewed { session, until });
         }
     }
 }
@@ -321,6 +356,7 @@ fn granted(key: Arc<str>, holding: &Holding) -> Commit {
     }
 }
 
-fn session(id: LeaseId) -> Option<SessionId> {
-    SessionId::new(id.0).ok()
+/// The time of a tick.
+fn after(tick: u64) -> Duration {
+    TICK.saturating_mul(u32::try_from(tick).unwrap_or(u32::MAX))
 }
