@@ -12,12 +12,14 @@ mod node;
 mod open_call;
 mod phases;
 mod plan;
+mod production;
 pub mod record;
 mod recorded;
 mod resource;
 mod run;
 mod seat;
 pub mod shrink;
+mod simulation;
 pub mod timeline;
 mod worker;
 
@@ -25,6 +27,7 @@ pub use faults::{Fault, Faults};
 pub use node::Node;
 pub use resource::{Resource, ResourceError};
 pub use run::{Counters, Run, RunOptions, Source, run};
+pub use simulation::{Failed, Report, Setting, Simulation};
 
 #[cfg(test)]
 mod sample;

@@ -62,7 +62,7 @@ impl Node {
         } = start;
         let lane = Lane::client(Arc::clone(&name), incarnation);
         chronicle.note(&lane, What::Started);
-        let server = planted.server(server, &runtime);
+        let server = planted.server(server);
         // Invariant: the names of namespaces and nodes, and the ttls of plans, are valid.
         let config = EtcdConfig::new(Namespace::new(NAMESPACE).expect("a valid namespace"));
         let store = loop {

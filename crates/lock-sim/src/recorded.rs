@@ -1,6 +1,7 @@
 //! A node's store, with what it is asked written down.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use lock_spi::{
@@ -17,10 +18,10 @@ use crate::record::{Answer, Asks, Lane};
 /// What is written down of a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Watching {
-    /// Renewals: its caller writes the rest down.
+    /// Renewals: its caller writes wishes and releases down.
     Renewals,
-    /// Every wish and every release, since nobody else does.
-    Everything,
+    /// Wishes and releases, since its caller writes nothing down.
+    Wishes,
 }
 
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct Recorded {
     chronicle: Chronicle,
     lane: Lane,
     watching: Watching,
+    /// What was granted to which attempts.
+    granted: Mutex<BTreeMap<AttemptId, FencingToken>>,
 }
 
 impl Recorded {
@@ -43,7 +46,12 @@ impl Recorded {
             chronicle,
             lane,
             watching,
+            granted: Mutex::new(BTreeMap::new()),
         }
+    }
+
+    fn granted(&self) -> MutexGuard<'_, BTreeMap<AttemptId, FencingToken>> {
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn begin(&self, asks: Asks) -> OpenCall {
@@ -51,7 +59,7 @@ impl Recorded {
     }
 
     fn watched(&self, asks: impl FnOnce() -> Asks) -> Option<OpenCall> {
-        (self.watching == Watching::Everything).then(|| self.begin(asks()))
+        (self.watching == Watching::Wishes).then(|| self.begin(asks()))
     }
 }
 
@@ -71,13 +79,16 @@ impl LockStore for Recorded {
 
     async fn keep_alive(&self, request: KeepAliveRequest) -> Result<Option<KeptAlive>> {
         let session = request.session;
-        let call = self.begin(Asks::Renew { session });
+        let call =
+            (self.watching == Watching::Renewals).then(|| self.begin(Asks::Renew { session }));
         let answer = self.store.keep_alive(request).await;
-        call.answer(match &answer {
-            Ok(Some(kept)) => Answer::Renewed(kept.remaining),
-            Ok(None) => Answer::Gone,
-            Err(_) => Answer::Failed,
-        });
+        if let Some(call) = call {
+            call.answer(match &answer {
+                Ok(Some(kept)) => Answer::Renewed(kept.remaining),
+                Ok(None) => Answer::Gone,
+                Err(_) => Answer::Failed,
+            });
+        }
         answer
     }
 
@@ -93,13 +104,20 @@ impl LockStore for Recorded {
                 Queue::Join => Asks::Acquire { key },
             }
         });
+        let attempt = request.attempt;
         let answer = self.store.try_insert(request).await;
-        if let Some(call) = call {
-            call.answer(match &answer {
-                Ok(InsertOutcome::Granted(grant)) => Answer::Granted(grant.token),
-                Ok(_) => Answer::Held,
-                Err(_) => Answer::Cancelled,
-            });
+        let Some(call) = call else { return answer };
+        match &answer {
+            Ok(InsertOutcome::Granted(grant)) => {
+                let known = self.granted().insert(attempt, grant.token);
+                match known {
+                    // A repetition is answered as it was before.
+                    Some(_) => call.leave(),
+                    None => call.answer(Answer::Granted(grant.token)),
+                }
+            }
+            Ok(_) => call.answer(Answer::Held),
+            Err(_) => call.answer(Answer::Cancelled),
         }
         answer
     }
@@ -129,6 +147,11 @@ impl LockStore for Recorded {
     }
 
     async fn abandon(&self, key: &LockKey, session: SessionId, attempt: AttemptId) -> Result<()> {
+        let granted = self.granted().remove(&attempt);
+        if let Some(token) = granted {
+            let key = key.as_str().into();
+            self.begin(Asks::Release { key, token }).leave();
+        }
         self.store.abandon(key, session, attempt).await
     }
 

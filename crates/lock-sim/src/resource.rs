@@ -18,7 +18,6 @@ pub struct Resource(Arc<Inner>);
 struct Inner {
     name: Arc<str>,
     state: Mutex<State>,
-    delay: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -27,6 +26,8 @@ struct State {
     highest: Option<FencingToken>,
     accepted: u64,
     refused: u64,
+    /// The longest that a request or a reply travels.
+    delay: Duration,
     /// Of the calls, per mille.
     failures: u64,
 }
@@ -44,11 +45,10 @@ pub enum ResourceError {
 }
 
 impl Resource {
-    pub(crate) fn new(name: impl Into<Arc<str>>, delay: Duration) -> Self {
+    pub(crate) fn new(name: impl Into<Arc<str>>) -> Self {
         Self(Arc::new(Inner {
             name: name.into(),
             state: Mutex::default(),
-            delay,
         }))
     }
 
@@ -80,12 +80,15 @@ impl Resource {
         self.state().refused
     }
 
-    pub(crate) fn set_failures(&self, per_mille: u64) {
-        self.state().failures = per_mille;
+    /// How far off it is, and how many of a thousand calls fail.
+    pub(crate) fn place(&self, delay: Duration, failures: u64) {
+        let mut state = self.state();
+        (state.delay, state.failures) = (delay, failures);
     }
 
     async fn travel(&self, node: &Node) {
-        let way = node.runtime().jitter(self.0.delay);
+        let delay = self.state().delay;
+        let way = node.runtime().jitter(delay);
         if !way.is_zero() {
             node.sleep(way).await;
         }
@@ -107,13 +110,32 @@ impl Resource {
     /// Cancel safe: it only reads.
     pub async fn read(&self, node: &Node) -> Result<u64, ResourceError> {
         self.travel(node).await;
-        let value = self.value();
-        let failed = self.fails(node);
+        let answer = self.show(node, None);
         self.travel(node).await;
-        if failed {
-            return Err(ResourceError::Failed);
-        }
-        Ok(value)
+        answer
+    }
+
+    /// Reads the number, unless a newer token was seen; from then on older ones are refused.
+    ///
+    /// Whoever writes what depends on a read has to show the token with both: a write alone may come
+    /// between the read and the write of the next holder.
+    ///
+    /// # Errors
+    ///
+    /// `Stale` when a newer token was seen; `Failed`, where the run has failures of resources.
+    ///
+    /// # Cancel safety
+    ///
+    /// The token may have been seen although the future was dropped.
+    pub async fn read_fenced(
+        &self,
+        node: &Node,
+        token: FencingToken,
+    ) -> Result<u64, ResourceError> {
+        self.travel(node).await;
+        let answer = self.show(node, Some(token));
+        self.travel(node).await;
+        answer
     }
 
     /// Writes a number, whoever has the lock by the time it arrives.
@@ -157,6 +179,19 @@ impl Resource {
     pub(crate) fn touch(&self, node: &Node, token: FencingToken) -> Result<(), ResourceError> {
         let value = self.value() + 1;
         self.take(node, value, Some(token))
+    }
+
+    fn show(&self, node: &Node, token: Option<FencingToken>) -> Result<u64, ResourceError> {
+        if self.fails(node) {
+            return Err(ResourceError::Failed);
+        }
+        let mut state = self.state();
+        if token.is_some() && token < state.highest {
+            state.refused += 1;
+            return Err(ResourceError::Stale);
+        }
+        state.highest = state.highest.max(token);
+        Ok(state.value)
     }
 
     fn take(

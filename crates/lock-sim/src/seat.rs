@@ -27,13 +27,13 @@ pub(crate) struct House {
     pub(crate) planted: Arc<Planted>,
     pub(crate) ttl: Duration,
     pub(crate) watching: Watching,
-    pub(crate) work: Work,
 }
 
 /// The place of one node.
 pub(crate) struct Seat {
     name: Arc<str>,
     house: Arc<House>,
+    work: Work,
     /// What runs the network, also when the node does not.
     air: Arc<dyn Runtime>,
     /// Of the ways to the members.
@@ -54,7 +54,12 @@ struct State {
 }
 
 impl Seat {
-    pub(crate) fn new(name: Arc<str>, house: Arc<House>, weather: &Weather) -> Arc<Self> {
+    pub(crate) fn new(
+        name: Arc<str>,
+        house: Arc<House>,
+        work: Work,
+        weather: &Weather,
+    ) -> Arc<Self> {
         let processes = house.chronicle.processes().clone();
         let air = processes.runtime(format!("network of {name}"));
         let links: Vec<Steering> = (0..MEMBERS)
@@ -70,6 +75,7 @@ impl Seat {
         Arc::new(Self {
             name,
             house,
+            work,
             air,
             links,
             state: Mutex::default(),
@@ -126,7 +132,7 @@ impl Seat {
             believers: house.believers.clone(),
             watching: house.watching,
         };
-        let (seat, work) = (Arc::clone(self), Arc::clone(&house.work));
+        let (seat, work) = (Arc::clone(self), Arc::clone(&self.work));
         state.work = Some(runtime.run_to_end(async move {
             let node = Node::start(start).await;
             seat.state().node = Some(node.clone());

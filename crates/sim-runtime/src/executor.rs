@@ -57,10 +57,18 @@ struct Task {
     waker: Waker,
 }
 
-/// The tasks that can run, those that waited longest first. Apart from the rest, because tasks are
-/// woken while others are polled.
+/// The tasks that can run. Apart from the rest, because tasks are woken while others are polled.
 #[derive(Default)]
-struct Ready(Mutex<Vec<Arc<Alarm>>>);
+struct Ready(Mutex<Queue>);
+
+/// Those that waited longest come first; of those that were woken in one step, the oldest. In which
+/// order a step wakes them is not asked: it may differ from run to run, as some primitives of tokio
+/// choose by chance of their own whom they wake first.
+#[derive(Default)]
+struct Queue {
+    step: u64,
+    woken: Vec<(u64, Arc<Alarm>)>,
+}
 
 /// Makes a task run.
 pub(crate) struct Alarm {
@@ -174,7 +182,8 @@ impl Executor {
     /// Lets a node's tasks run again.
     pub(crate) fn resume(&self, node: NodeId) {
         let parked = self.state().nodes.resume(node);
-        self.ready.lock().extend(parked);
+        let mut ready = self.ready.lock();
+        parked.into_iter().for_each(|alarm| ready.push(alarm));
     }
 
     /// Registers a timer; answers with its name.
@@ -209,10 +218,11 @@ impl Executor {
         let mut state = self.state();
         loop {
             let mut ready = self.ready.lock();
-            while !ready.is_empty() {
-                let limit = u64::try_from(ready.len()).unwrap_or(u64::MAX);
+            while !ready.woken.is_empty() {
+                let limit = u64::try_from(ready.woken.len()).unwrap_or(u64::MAX);
                 let at = usize::try_from(state.recorder.below(limit)).unwrap_or(0);
-                let alarm = ready.remove(at);
+                let (_, alarm) = ready.woken.remove(at);
+                ready.step += 1;
                 alarm.rung.store(false, Ordering::Relaxed);
                 state.steps += 1;
                 if state.steps > SPIN_LIMIT {
@@ -294,8 +304,8 @@ impl Executor {
             let timers = std::mem::take(&mut state.timers);
             state.free.clear();
             drop(state);
-            let ready = std::mem::take(&mut *self.ready.lock());
-            if tasks.is_empty() && timers.is_empty() && ready.is_empty() {
+            let woken = std::mem::take(&mut self.ready.lock().woken);
+            if tasks.is_empty() && timers.is_empty() && woken.is_empty() {
                 return;
             }
             drop(tasks);
@@ -305,8 +315,18 @@ impl Executor {
 }
 
 impl Ready {
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Alarm>>> {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn push(&mut self, alarm: Arc<Alarm>) {
+        let mine = (self.step, alarm.serial);
+        let before = self.woken.iter().rev();
+        let later = before.take_while(|(step, other)| (*step, other.serial) > mine);
+        let place = self.woken.len() - later.count();
+        self.woken.insert(place, (self.step, alarm));
     }
 }
 

@@ -299,4 +299,27 @@ mod tests {
         processes.resume("paused");
         assert!(world.block_on(work).is_err());
     }
+
+    /// tokio's watch channels choose by a chance of their own whom they wake first.
+    #[test]
+    fn the_order_in_which_one_step_wakes_others_does_not_matter() {
+        let story = || {
+            let world = World::replay(&Tape::default());
+            let sender = tokio::sync::watch::Sender::new(0);
+            let heard = Arc::new(Mutex::new(Vec::new()));
+            for number in 0..40 {
+                let (heard, mut receiver) = (Arc::clone(&heard), sender.subscribe());
+                world.runtime("node").spawn(Box::pin(async move {
+                    receiver.changed().await.unwrap();
+                    heard.lock().unwrap().push(number);
+                }));
+            }
+            let runtime = world.runtime("sender");
+            world.block_on(runtime.sleep(Duration::from_secs(1)));
+            sender.send_replace(1);
+            world.block_on(runtime.sleep(Duration::from_secs(1)));
+            heard.lock().unwrap().clone()
+        };
+        assert_eq!(story(), (0..40).collect::<Vec<_>>());
+    }
 }

@@ -301,6 +301,11 @@ impl Truth {
                 };
                 self.sessions.insert(*session, facts);
             }
+            Commit::SessionTaken { session } => {
+                if let Some(session) = self.sessions.get_mut(session) {
+                    session.keepers.push(entry.lane.clone());
+                }
+            }
             Commit::SessionRenewed { session, until } => {
                 if let Some(session) = self.sessions.get_mut(session) {
                     session.until = *until;

@@ -109,11 +109,16 @@ impl Witness {
         let mut state = self.state();
         let known = !state.open.insert(id);
         let owner = state.owners.entry(id).or_insert_with(|| lane.clone());
-        let (lane, until) = (owner.clone(), state.leases.get(&id).copied());
+        let owner = owner.clone();
+        let until = state.leases.get(&id).copied();
         drop(state);
         if known {
+            if owner != *lane {
+                self.tell(lane, Commit::SessionTaken { session });
+            }
             return;
         }
+        let lane = owner;
         let owner: Arc<str> = lane.to_string().into();
         let opened = Commit::SessionOpened {
             session,
@@ -279,18 +284,14 @@ impl Witness {
                 self.end(lane, Arc::clone(key), holding.token, cause);
             }
         }
-        for (key, attempt) in old_tickets.keys() {
-            if !tickets.contains_key(&(Arc::clone(key), *attempt)) {
-                let (key, attempt) = (Arc::clone(key), *attempt);
-                self.tell(
-                    lane,
-                    Commit::Left {
-                        key,
-                        attempt,
-                        cause,
-                    },
-                );
-            }
+        // Who waits, waits anew, in the order of the backup.
+        for (key, attempt) in old_tickets.into_keys() {
+            let left = Commit::Left {
+                key,
+                attempt,
+                cause,
+            };
+            self.tell(lane, left);
         }
         for (key, holding) in &locks {
             if old_locks.get(key) != Some(holding) {
@@ -298,14 +299,12 @@ impl Witness {
             }
         }
         for (key, attempt, session) in order {
-            if !old_tickets.contains_key(&(Arc::clone(&key), attempt)) {
-                let queued = Commit::Queued {
-                    key,
-                    session,
-                    attempt,
-                };
-                self.tell(lane, queued);
-            }
+            let queued = Commit::Queued {
+                key,
+                session,
+                attempt,
+            };
+            self.tell(lane, queued);
         }
     }
 

@@ -16,7 +16,11 @@ use crate::tape_file::TapeFile;
 pub(crate) fn play_seed(options: &Options, seed: u64) -> Result<bool> {
     let player = Player::new(options.bug()?);
     let run = player.seed_in_full(seed);
-    println!("Seed {seed}, trace {:016x}, {} events.", run.hash, run.record.entries().len());
+    println!(
+        "Seed {seed}, trace {:016x}, {} events.",
+        run.hash,
+        run.record.entries().len()
+    );
     let Some(violation) = run.violations.first() else {
         let path = options.stories.join(format!("seed-{seed}.svg"));
         draw(&path, &timeline::svg(run.record.entries(), None))?;
@@ -38,7 +42,10 @@ pub(crate) fn play_tape(path: &Path) -> Result<bool> {
     };
     println!("{}", story(run.record.entries(), violation));
     let picture = path.with_extension("svg");
-    draw(&picture, &timeline::svg(run.record.entries(), Some(violation)))?;
+    draw(
+        &picture,
+        &timeline::svg(run.record.entries(), Some(violation)),
+    )?;
     println!("\nAs a picture: {}", picture.display());
     Ok(false)
 }
@@ -66,7 +73,9 @@ pub(crate) fn explain(options: &Options, player: Player, seed: u64, wrong: &Wron
         small.runs,
         small.failure.draws.len()
     );
-    let path = options.stories.join(format!("seed-{seed}{}.json", player.suffix()));
+    let path = options
+        .stories
+        .join(format!("seed-{seed}{}.json", player.suffix()));
     let file = TapeFile {
         draws: small.failure.draws,
         bug: player.bug(),

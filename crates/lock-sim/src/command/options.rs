@@ -87,7 +87,10 @@ impl Options {
 pub(crate) fn named(name: &str) -> Result<Bug> {
     let Some(known) = Known::named(name) else {
         let names: Vec<_> = KNOWN.iter().map(|known| known.name).collect();
-        bail!("no known bug is called {name:?}; these are: {}", names.join(", "));
+        bail!(
+            "no known bug is called {name:?}; these are: {}",
+            names.join(", ")
+        );
     };
     Ok(known.bug)
 }
@@ -100,7 +103,9 @@ fn duration(text: &str) -> Result<Duration> {
         "h" => 3600,
         _ => bail!("{text:?} is no time: a number and one of s, m and h, such as 10m"),
     };
-    let count: u64 = digits.parse().with_context(|| format!("{digits:?} is no number"))?;
+    let count: u64 = digits
+        .parse()
+        .with_context(|| format!("{digits:?} is no number"))?;
     Ok(Duration::from_secs(count.saturating_mul(unit)))
 }
 
@@ -136,8 +141,14 @@ mod tests {
 
     #[test]
     fn a_bug_that_does_not_exist_is_told_with_those_that_do() {
-        let error = parsed(&["--bug", "no-such"]).task().unwrap_err().to_string();
-        assert!(error.contains("no-such") && error.contains("never-says-lost"), "{error}");
+        let error = parsed(&["--bug", "no-such"])
+            .task()
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("no-such") && error.contains("never-says-lost"),
+            "{error}"
+        );
     }
 
     #[test]

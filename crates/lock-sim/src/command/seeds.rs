@@ -25,16 +25,21 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let seeds = Seeds::new(options.first, end);
     let bar = progress::bar(options.time.is_none().then_some(options.seeds));
     let clock = Clock::start();
-    let report = survey(&seeds, options.jobs(), |seed| player.play(seed), |report| {
-        bar.set_position(report.seeds);
-        if !report.wrong.is_empty() {
-            bar.set_message(format!("{} wrong", report.wrong.len()));
-        }
-        let long_enough = options.time.is_some_and(|time| clock.elapsed() >= time);
-        if long_enough || report.wrong.len() >= ENOUGH {
-            seeds.stop();
-        }
-    });
+    let report = survey(
+        &seeds,
+        options.jobs(),
+        |seed| player.play(seed),
+        |report| {
+            bar.set_position(report.seeds);
+            if !report.wrong.is_empty() {
+                bar.set_message(format!("{} wrong", report.wrong.len()));
+            }
+            let long_enough = options.time.is_some_and(|time| clock.elapsed() >= time);
+            if long_enough || report.wrong.len() >= ENOUGH {
+                seeds.stop();
+            }
+        },
+    );
     bar.finish_and_clear();
     tell(&report, clock, options);
     if let Some((seed, wrong)) = report.wrong.first_key_value() {

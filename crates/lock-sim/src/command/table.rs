@@ -20,7 +20,9 @@ pub(crate) fn write(path: &Path, found: &[Findings]) -> Result<()> {
 }
 
 fn replaced(text: &str, table: &str) -> Result<String> {
-    let (before, rest) = text.split_once(BEGIN).context("the first mark is missing")?;
+    let (before, rest) = text
+        .split_once(BEGIN)
+        .context("the first mark is missing")?;
     let (_, after) = rest.split_once(END).context("the second mark is missing")?;
     Ok(format!("{before}{BEGIN}\n\n{table}\n{END}{after}"))
 }
@@ -58,11 +60,14 @@ fn table(found: &[Findings]) -> String {
         caught.len(),
         caught.first().map_or(0, |findings| times(findings)),
     );
-    text.push_str("| bug | what it does | seen in | breaks | seeds | most | events in its story |\n");
+    text.push_str(
+        "| bug | what it does | seen in | breaks | seeds | most | events in its story |\n",
+    );
     text.push_str("|---|---|---|---|---|---|---|\n");
     for findings in caught {
         let known = findings.known;
-        let number = |number: Option<u64>| number.map_or("–".to_owned(), |number| number.to_string());
+        let number =
+            |number: Option<u64>| number.map_or("–".to_owned(), |number| number.to_string());
         let events = findings.events.first().map(|events| events.to_string());
         let _ = writeln!(
             text,
@@ -80,7 +85,11 @@ fn table(found: &[Findings]) -> String {
     text.push_str("| bug | what it does | seen in |\n|---|---|---|\n");
     for findings in withstood {
         let known = findings.known;
-        let _ = writeln!(text, "| `{}` | {} | {} |", known.name, known.what, known.seen);
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} |",
+            known.name, known.what, known.seen
+        );
     }
     text
 }
@@ -97,7 +106,12 @@ fn broken(findings: &Findings) -> String {
         .iter()
         .map(|catch| catch.violation.invariant)
         .collect();
-    let count = |id| caught.iter().filter(|catch| catch.violation.invariant == id).count();
+    let count = |id| {
+        caught
+            .iter()
+            .filter(|catch| catch.violation.invariant == id)
+            .count()
+    };
     ids.sort_by_key(|id| (std::cmp::Reverse(count(*id)), *id));
     ids.dedup();
     let ids: Vec<_> = ids.into_iter().map(|id| id.id()).collect();
@@ -121,7 +135,10 @@ mod tests {
             violation: Violation::new(Invariant::OneGrant, Duration::ZERO, "planted"),
         });
         Findings {
-            known: KNOWN.iter().find(|known| known.fate == Fate::Caught).unwrap(),
+            known: KNOWN
+                .iter()
+                .find(|known| known.fate == Fate::Caught)
+                .unwrap(),
             catches: Catches {
                 caught: caught.collect(),
                 missed: 0,
@@ -134,10 +151,16 @@ mod tests {
     fn the_table_takes_the_place_of_the_old_one() {
         let document = format!("# Before\n{BEGIN}\nold\n{END}\nafter\n");
         let written = replaced(&document, &table(&[findings(&[3, 1, 2])])).unwrap();
-        assert!(written.starts_with("# Before\n") && written.ends_with("\nafter\n"), "{written}");
+        assert!(
+            written.starts_with("# Before\n") && written.ends_with("\nafter\n"),
+            "{written}"
+        );
         assert!(!written.contains("old"), "{written}");
         assert!(written.contains("| INV-01 | 2 | 3 | 9 |"), "{written}");
-        assert_eq!(replaced(&written, &table(&[findings(&[3, 1, 2])])).unwrap(), written);
+        assert_eq!(
+            replaced(&written, &table(&[findings(&[3, 1, 2])])).unwrap(),
+            written
+        );
     }
 
     #[test]

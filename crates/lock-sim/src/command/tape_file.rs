@@ -63,7 +63,12 @@ mod tests {
 
     #[test]
     fn what_is_no_tape_is_refused() {
-        for text in ["", "{}", "{\"draws\":[-1]}", "{\"draws\":[],\"bug\":\"no-such\"}"] {
+        for text in [
+            "",
+            "{}",
+            "{\"draws\":[-1]}",
+            "{\"draws\":[],\"bug\":\"no-such\"}",
+        ] {
             assert!(TapeFile::of_text(text).is_err(), "{text}");
         }
     }

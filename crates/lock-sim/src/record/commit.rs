@@ -82,6 +82,11 @@ pub enum Commit {
         /// How long it lives without renewal.
         ttl: Duration,
     },
+    /// Another client keeps the session from now on.
+    SessionTaken {
+        /// Which.
+        session: SessionId,
+    },
     /// A lease now lives until this time of the world, if nothing comes between.
     SessionRenewed {
         /// Which.
@@ -121,7 +126,8 @@ impl Commit {
             | Self::Restored
             | Self::SessionEnded { .. }
             | Self::SessionOpened { .. }
-            | Self::SessionRenewed { .. } => None,
+            | Self::SessionRenewed { .. }
+            | Self::SessionTaken { .. } => None,
         }
     }
 }
@@ -153,6 +159,7 @@ impl fmt::Display for Commit {
             Self::SessionOpened { session, owner, .. } => {
                 write!(f, "session {session} of {owner} begins")
             }
+            Self::SessionTaken { session } => write!(f, "session {session} is taken over"),
             Self::SessionRenewed { session, until } => {
                 write!(
                     f,

@@ -196,6 +196,7 @@ impl<'a> Cast<'a> {
             Commit::SessionEnded { session, .. } => self.sessions.contains(session).then_some(4),
             Commit::SessionOpened { session, .. } => self.sessions.contains(session).then_some(1),
             Commit::SessionRenewed { session, .. } => self.sessions.contains(session).then_some(1),
+            Commit::SessionTaken { session } => self.sessions.contains(session).then_some(2),
         }
     }
 }

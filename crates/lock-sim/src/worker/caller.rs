@@ -38,7 +38,7 @@ impl Scene {
     pub(crate) fn new(plan: Plan, phases: Phases, hand_over: Duration) -> Self {
         let resources = plan.keys.iter().map(|key| {
             let name: Arc<str> = Arc::clone(key);
-            Resource::new(name, Duration::ZERO)
+            Resource::new(name)
         });
         Self {
             resources: resources.collect(),
