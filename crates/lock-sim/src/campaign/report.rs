@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::check::{Met, Violation};
+use crate::run::Run;
 
 /// One seed that was played.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +13,16 @@ pub struct Played {
     pub violation: Option<Violation>,
     /// Which faults met which states of locks.
     pub met: Met,
+}
+
+impl From<Run> for Played {
+    fn from(run: Run) -> Self {
+        Self {
+            hash: run.hash,
+            violation: run.violations.into_iter().next(),
+            met: run.met,
+        }
+    }
 }
 
 /// What is wrong with a seed.

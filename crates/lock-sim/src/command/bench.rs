@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use lock_sim::faults::Faults;
-use lock_sim::{RunOptions, Source, run};
+use lock_sim::{Faults, RunOptions, Source, run};
 
 use crate::clock::Clock;
 use crate::options::Options;

@@ -33,12 +33,7 @@ impl Player {
 
     /// Plays a seed, and keeps nothing but what it came to.
     pub(crate) fn play(self, seed: u64) -> Played {
-        let run = self.seed(seed);
-        Played {
-            hash: run.hash,
-            violation: run.violations.into_iter().next(),
-            met: run.met,
-        }
+        self.seed(seed).into()
     }
 
     /// Plays a seed without a record.

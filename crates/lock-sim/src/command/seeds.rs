@@ -1,9 +1,9 @@
 //! Many seeds.
 
 use anyhow::Result;
+use lock_sim::Fault;
 use lock_sim::campaign::{Report, Seeds, survey};
 use lock_sim::check::LockState;
-use lock_sim::faults::Fault;
 
 use crate::clock::Clock;
 use crate::failure;
