@@ -16,11 +16,11 @@ const ROOT: &str = "/dlock/sim/";
 /// What a stored key is the name of, as far as it matters here.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Name {
-    Meta,
     Session(SessionId),
     Floor(Arc<str>),
     Lock(Arc<str>),
     Ticket(Arc<str>, AttemptId),
+    Meta,
 }
 
 impl Name {

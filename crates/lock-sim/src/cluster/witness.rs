@@ -30,6 +30,8 @@ struct State {
     leases: BTreeMap<LeaseId, Duration>,
     /// Those of sessions.
     open: BTreeSet<LeaseId>,
+    /// Those of sessions that are over.
+    over: BTreeSet<LeaseId>,
     /// Who opened which session, also of those that are over.
     owners: BTreeMap<LeaseId, Lane>,
     /// The lease that was just ended, whose keys go next.
@@ -85,7 +87,9 @@ impl Witness {
                 };
                 let mut state = self.state();
                 state.leases.remove(&id);
-                state.open.remove(&id);
+                if state.open.remove(&id) {
+                    state.over.insert(id);
+                }
                 state.ended = Some((id, cause));
                 drop(state);
                 if let Some(session) = session {
@@ -107,6 +111,13 @@ impl Witness {
             return;
         };
         let mut state = self.state();
+        if state.over.contains(&id) {
+            drop(state);
+            // Copies of both requests that open a session can do that, long after it was closed. It
+            // stays over, so whatever comes to stand under it is wrong.
+            let words = format!("an entry of session {session} appears, which is over");
+            return self.chronicle.note(lane, What::Note(words));
+        }
         let known = !state.open.insert(id);
         let owner = state.owners.entry(id).or_insert_with(|| lane.clone());
         let owner = owner.clone();
@@ -151,7 +162,8 @@ impl Witness {
             .iter()
             .filter_map(|event| Some((Name::of(&event.kv.key)?, event)))
             .collect();
-        // First the term and floors, then locks, then the places that were given up for them.
+        // First floors, then locks, then the places that were given up for them; a term that rises has
+        // ended everything before.
         changes.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut served = Vec::new();
         for (name, event) in changes {
@@ -314,6 +326,7 @@ impl Witness {
         let leases = leases.iter().map(|(id, _, until)| (*id, after(*until)));
         state.leases = leases.collect();
         let before = std::mem::take(&mut state.open);
+        state.over.clear();
         drop(state);
         let cause = EndCause::Restored;
         for id in &before {

@@ -119,7 +119,13 @@ impl Caller {
             }
             Err(error) => {
                 let answer = self.failure(&error);
-                calls.into_iter().for_each(|call| call.answer(answer));
+                // What it had got of them is on its way back, and until then it is still its own.
+                let (runtime, ttl) = (self.node.runtime(), self.scene.plan.ttl);
+                let sleep = runtime.sleep(ttl);
+                runtime.spawn(Box::pin(async move {
+                    sleep.await;
+                    calls.into_iter().for_each(|call| call.answer(answer));
+                }));
             }
         }
     }
