@@ -6,9 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use etcd_kv::{
-    Consistency, DeleteRequest, DeleteResponse, GetResponse, Header, KeepAliveResponse, KeepAliveStream,
-    KeyValue, KvError, LeaseGrant, LeaseId, MetadataStore, PutRequest, PutResponse, RangeRequest,
-    RangeResponse, TimeToLive, Txn, TxnResponse, WatchRequest, WatchStream,
+    Consistency, DeleteRequest, DeleteResponse, GetResponse, Header, KeepAliveResponse,
+    KeepAliveStream, KeyValue, KvError, LeaseGrant, LeaseId, MetadataStore, PutRequest,
+    PutResponse, RangeRequest, RangeResponse, TimeToLive, Txn, TxnResponse, WatchRequest,
+    WatchStream,
 };
 use futures_core::Stream;
 use lock_spi::Runtime;

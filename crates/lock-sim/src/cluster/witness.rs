@@ -227,7 +227,7 @@ impl Witness {
         let attempt = holding.attempt;
         let mut state = self.state();
         state.highest = state.highest.max(Some(token));
-        drop(state.locks.insert(Arc::clone(&key), holding.clone()));
+        state.locks.insert(Arc::clone(&key), holding.clone());
         drop(state);
         if kv.create_revision != kv.mod_revision {
             self.tell(lane, Commit::Rewritten { key, token });

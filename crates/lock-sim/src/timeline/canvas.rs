@@ -1,5 +1,3 @@
-use std::fmt::Write;
-
 /// The height of letters.
 pub(super) const LETTERS: f64 = 11.0;
 /// How wide a letter is at most, on average.
@@ -110,8 +108,8 @@ impl Canvas {
     }
 
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        // Writing to a string does not fail.
-        let _ = writeln!(self.body, "{line}");
+        self.body.push_str(&line.to_string());
+        self.body.push('\n');
     }
 
     /// All of it, in a picture of this size.
