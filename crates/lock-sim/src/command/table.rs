@@ -1,6 +1,5 @@
 //! The table of known bugs, written into a document between two marks.
 
-use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -54,12 +53,11 @@ fn table(found: &[Findings]) -> String {
     let withstood = found
         .iter()
         .filter(|findings| findings.known.fate == Fate::Withstood);
-    let _ = writeln!(
-        text,
-        "Caught: {} bugs. Seeds are the median of {} times, and the most.\n",
+    text.push_str(&format!(
+        "Caught: {} bugs. Seeds are the median of {} times, and the most.\n\n",
         caught.len(),
         caught.first().map_or(0, |findings| times(findings)),
-    );
+    ));
     text.push_str(
         "| bug | what it does | seen in | breaks | seeds | most | events in its story |\n",
     );
@@ -69,9 +67,8 @@ fn table(found: &[Findings]) -> String {
         let number =
             |number: Option<u64>| number.map_or("–".to_owned(), |number| number.to_string());
         let events = findings.events.first().map(|events| events.to_string());
-        let _ = writeln!(
-            text,
-            "| `{}` | {} | {} | {} | {} | {} | {} |",
+        text.push_str(&format!(
+            "| `{}` | {} | {} | {} | {} | {} | {} |\n",
             known.name,
             known.what,
             known.seen,
@@ -79,17 +76,16 @@ fn table(found: &[Findings]) -> String {
             number(findings.catches.median()),
             number(findings.catches.most()),
             events.unwrap_or_else(|| "–".to_owned()),
-        );
+        ));
     }
     text.push_str("\nWithstood, because nothing relies on what they break:\n\n");
     text.push_str("| bug | what it does | seen in |\n|---|---|---|\n");
     for findings in withstood {
         let known = findings.known;
-        let _ = writeln!(
-            text,
-            "| `{}` | {} | {} |",
+        text.push_str(&format!(
+            "| `{}` | {} | {} |\n",
             known.name, known.what, known.seen
-        );
+        ));
     }
     text
 }
