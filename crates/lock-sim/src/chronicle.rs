@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use sim_runtime::Processes;
 
@@ -28,6 +28,8 @@ struct Book {
     actor: Lane,
     calls: u64,
     entries: u64,
+    /// Of whoever waits for something to go wrong.
+    alarmed: Option<Waker>,
 }
 
 impl Chronicle {
@@ -38,6 +40,7 @@ impl Chronicle {
             actor: Lane::Server,
             calls: 0,
             entries: 0,
+            alarmed: None,
         };
         Self(Arc::new(Inner {
             processes,
@@ -64,6 +67,35 @@ impl Chronicle {
         book.entries += 1;
         book.checkers.observe(&entry);
         book.record.push(entry);
+        Self::alarm(book);
+    }
+
+    /// Wakes whoever waits for something to go wrong, if something has.
+    fn alarm(mut book: MutexGuard<'_, Book>) {
+        if book.checkers.violations().is_empty() {
+            return;
+        }
+        let alarmed = book.alarmed.take();
+        // Not under the lock: a waker may be the last to hold something that writes down its end.
+        drop(book);
+        if let Some(waker) = alarmed {
+            waker.wake();
+        }
+    }
+
+    /// Resolves when something has gone wrong.
+    pub(crate) async fn violated(&self) {
+        std::future::poll_fn(|context| {
+            let mut book = self.book();
+            if !book.checkers.violations().is_empty() {
+                return Poll::Ready(());
+            }
+            let before = book.alarmed.replace(context.waker().clone());
+            drop(book);
+            drop(before);
+            Poll::Pending
+        })
+        .await;
     }
 
     pub(crate) fn happened(&self, lane: &Lane, fault: FaultName) {
@@ -96,7 +128,9 @@ impl Chronicle {
 
     /// Adds what was found wrong elsewhere.
     pub(crate) fn add(&self, violation: Violation) {
-        self.book().checkers.add(violation);
+        let mut book = self.book();
+        book.checkers.add(violation);
+        Self::alarm(book);
     }
 
     /// Judges what is left, and hands everything over.

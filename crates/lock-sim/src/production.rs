@@ -141,7 +141,14 @@ impl Production {
             runtime: director,
             until: simulated_time,
         };
-        let play = play(&stage, &plan, &phases, ending);
+        // Once something is wrong, what comes after it is of no interest.
+        let play = async {
+            tokio::select! {
+                biased;
+                () = chronicle.violated() => {}
+                () = play(&stage, &plan, &phases, ending) => {}
+            }
+        };
         let outcome = catch_unwind(AssertUnwindSafe(|| world.block_on(play)));
         if let Err(panic) = outcome {
             let told = panic.downcast_ref::<String>().map(String::as_str);

@@ -367,6 +367,16 @@ fn whoever_passes_a_queue_is_found() {
 
 /// INV-08
 #[test]
+fn a_backup_passes_nobody() {
+    let mut script = Script::new();
+    script.queued(b(), 7, 2).wait(10);
+    script.commit(Lane::Operator, Commit::Restored);
+    script.granted(Lane::Operator, 5, 1).wait(10);
+    finds_nothing(&script);
+}
+
+/// INV-08
+#[test]
 fn whoever_pushes_another_out_of_the_queue_is_found() {
     let mut script = Script::new();
     script.grant(a(), 5, 1).queued(b(), 7, 2).release(a(), 5);

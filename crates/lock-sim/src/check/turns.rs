@@ -37,6 +37,8 @@ impl Checker for Turns {
             ..
         }) = &entry.what
             && let Some(facts) = scene.truth.key(key)
+            // What a backup brings back takes nobody's turn.
+            && !scene.truth.rewound
         {
             let others = facts.queue.iter().map(|place| place.attempt);
             self.granted = Some(Granted {
