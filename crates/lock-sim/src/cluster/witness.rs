@@ -106,10 +106,8 @@ impl Witness {
     }
 
     /// A session's entry was written: it begins, or somebody else keeps it from now on.
-    fn open(&self, lane: &Lane, session: SessionId, kv: &KeyValue) {
-        let (id, Some(ttl)) = (LeaseId(session.as_i64()), names::ttl(kv)) else {
-            return;
-        };
+    fn open(&self, lane: &Lane, session: SessionId, ttl: Duration) {
+        let id = LeaseId(session.as_i64());
         let mut state = self.state();
         if state.over.contains(&id) {
             drop(state);
@@ -170,7 +168,11 @@ impl Witness {
             let put = event.kind == EventKind::Put;
             match name {
                 Name::Meta if put => self.meta(&lane, &event.kv),
-                Name::Session(session) if put => self.open(&lane, session, &event.kv),
+                Name::Session(session) if put => {
+                    if let Some(ttl) = names::ttl(&event.kv) {
+                        self.open(&lane, session, ttl);
+                    }
+                }
                 Name::Floor(key) if put => {
                     if let Some(floor) = names::floor(&event.kv) {
                         self.tell(&lane, Commit::FloorRaised { key, floor });
@@ -265,7 +267,6 @@ impl Witness {
         let mut locks = BTreeMap::new();
         let mut tickets = BTreeMap::new();
         let mut order = Vec::new();
-        let mut sessions = Vec::new();
         for kv in entries {
             match Name::of(&kv.key) {
                 Some(Name::Lock(key)) => {
@@ -281,11 +282,10 @@ impl Witness {
                     let term = names::term(kv).unwrap_or_default();
                     self.state().term = term;
                 }
-                Some(Name::Session(session)) => sessions.push((session, kv)),
-                Some(Name::Floor(_)) | None => {}
+                Some(Name::Session(_) | Name::Floor(_)) | None => {}
             }
         }
-        self.swap_sessions(leases, &sessions);
+        self.swap_sessions(leases);
         let mut state = self.state();
         let old_locks = std::mem::replace(&mut state.locks, locks.clone());
         let old_tickets = std::mem::replace(&mut state.tickets, tickets.clone());
@@ -320,35 +320,35 @@ impl Witness {
         }
     }
 
-    fn swap_sessions(&self, leases: &[(LeaseId, i64, u64)], sessions: &[(SessionId, &KeyValue)]) {
+    /// A session stands in the backup if its lease does, though it may have been about to be closed,
+    /// and its entry gone.
+    fn swap_sessions(&self, leases: &[(LeaseId, i64, u64)]) {
         let lane = &Lane::Operator;
         let mut state = self.state();
-        let leases = leases.iter().map(|(id, _, until)| (*id, after(*until)));
-        state.leases = leases.collect();
+        let deadlines = leases.iter().map(|(id, _, until)| (*id, after(*until)));
+        state.leases = deadlines.collect();
         let before = std::mem::take(&mut state.open);
         state.over.clear();
         drop(state);
         let cause = EndCause::Restored;
         for id in &before {
             if let Ok(session) = SessionId::new(id.0)
-                && !sessions.iter().any(|(kept, _)| *kept == session)
+                && !leases.iter().any(|(kept, ..)| kept == id)
             {
                 self.tell(lane, Commit::SessionEnded { session, cause });
             }
         }
-        for (session, kv) in sessions {
-            let id = LeaseId(session.as_i64());
-            if before.contains(&id) {
-                let mut state = self.state();
-                state.open.insert(id);
-                let until = state.leases.get(&id).copied();
-                drop(state);
-                let session = *session;
-                if let Some(until) = until {
-                    self.tell(lane, Commit::SessionRenewed { session, until });
-                }
-            } else {
-                self.open(lane, *session, kv);
+        for (id, ttl, until) in leases {
+            let Ok(session) = SessionId::new(id.0) else {
+                continue;
+            };
+            if before.contains(id) {
+                self.state().open.insert(*id);
+                let until = after(*until);
+                self.tell(lane, Commit::SessionRenewed { session, until });
+            } else if self.state().owners.contains_key(id) {
+                let ttl = Duration::from_secs(u64::try_from(*ttl).unwrap_or(0));
+                self.open(lane, session, ttl);
             }
         }
     }
