@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "store-postgres",
         ],
     ),
+    ("fencelock-cli", &["fencelock"]),
     (
         "lock-bench",
         &[
