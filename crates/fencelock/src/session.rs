@@ -222,7 +222,7 @@ impl Session {
         for (holding, reason) in lost {
             self.backend
                 .telemetry
-                .lost(&holding.grant, self.id, &reason);
+                .lost(&holding.grant, self.id, &self.owner, &reason);
         }
     }
 

@@ -11,6 +11,26 @@
 pub mod metric {
     use metrics::Unit;
 
+    /// Every metric.
+    pub const ALL: [&str; 16] = [
+        ACQUIRE,
+        ACQUIRE_DURATION,
+        RENEW,
+        RENEW_DURATION,
+        RELEASE,
+        RELEASE_DURATION,
+        REVOKE,
+        REVOKE_DURATION,
+        WAIT,
+        WAIT_DURATION,
+        FLOOR_VIOLATION,
+        HELD,
+        WAITERS,
+        SESSIONS,
+        LOST,
+        RENEW_SLACK,
+    ];
+
     /// Counter: tries to take a lock; tags `store`, `namespace`, `outcome`.
     pub const ACQUIRE: &str = "lock.acquire";
     /// Histogram, seconds: how long a try took; tags `store`, `namespace`, `outcome`.
@@ -123,6 +143,33 @@ pub mod outcome {
     pub const WOKEN: &str = "woken";
     /// Any: the caller dropped the call before its answer.
     pub const DROPPED: &str = "dropped";
+
+    /// Every value of the tag.
+    pub const ALL: [&str; 23] = [
+        GRANTED,
+        QUEUED,
+        HELD,
+        ENDED,
+        KEPT,
+        REDUCED,
+        GONE,
+        RELEASED,
+        NOT_HELD,
+        REVOKED,
+        FLOOR_RAISED,
+        UNCHANGED,
+        WOKEN,
+        DROPPED,
+        of_error(ErrorKind::Denied),
+        of_error(ErrorKind::Exhausted),
+        of_error(ErrorKind::FloorViolated),
+        of_error(ErrorKind::Incompatible),
+        of_error(ErrorKind::InvalidRequest),
+        of_error(ErrorKind::NotLeader),
+        of_error(ErrorKind::Protocol),
+        of_error(ErrorKind::SessionGone),
+        of_error(ErrorKind::Unavailable),
+    ];
 
     /// How an error shows: its kind in snake case.
     #[must_use]

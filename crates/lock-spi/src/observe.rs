@@ -1,14 +1,17 @@
 mod call;
 mod events;
+mod meters;
 mod owners;
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tracing::Instrument;
 
-use self::call::{Call, Operation};
+use self::call::Call;
 use self::events::{Events, Subject};
+use self::meters::Operation;
 use self::owners::Owners;
 use crate::admin::StoreAdmin;
 use crate::descriptor::Descriptor;
@@ -39,7 +42,8 @@ use crate::token::FencingToken;
 /// | `revoke` | `lock.revoke` | `revoked`, `floor_raised`, `unchanged` |
 /// | `await_release` | `lock.wait` | `woken` |
 ///
-/// A call that is dropped before its answer counts as `dropped`; what it began goes on.
+/// A call that is dropped before its answer counts as `dropped`; what it began goes on. Each of these
+/// operations is a span as well, of its metric's name, at the level debug.
 ///
 /// An event tells what the store answered. So a grant that is asked for again after it was answered
 /// (same attempt, same token) is told again, and so is a revoke that is repeated. A token floor that
@@ -86,7 +90,7 @@ impl<S: LockStore> Observed<S> {
     }
 
     fn begin(&self, operation: Operation) -> Call<'_> {
-        Call::begin(operation, self.events.labels(), &*self.runtime)
+        Call::begin(operation, self.events.meters(), &*self.runtime)
     }
 
     /// Passes an answer on; an error that is an incident is told.
@@ -121,8 +125,9 @@ impl<S: LockStore> LockStore for Observed<S> {
 
     async fn keep_alive(&self, request: KeepAliveRequest) -> Result<Option<KeptAlive>> {
         let session = request.session;
-        let call = self.begin(Operation::RENEW);
-        let answer = self.store.keep_alive(request).await;
+        let call = self.begin(Operation::Renew);
+        let span = (self.events).span(Operation::Renew, Subject::of_session(session));
+        let answer = self.store.keep_alive(request).instrument(span).await;
         call.end(&answer, |kept| match kept {
             Some(kept) if kept.gone.is_empty() => outcome::KEPT,
             Some(_) => outcome::REDUCED,
@@ -149,8 +154,10 @@ impl<S: LockStore> LockStore for Observed<S> {
 
     async fn try_insert(&self, request: InsertRequest) -> Result<InsertOutcome> {
         let (key, session) = (request.key.clone(), request.session);
-        let call = self.begin(Operation::ACQUIRE);
-        let answer = self.store.try_insert(request).await;
+        let subject = Subject::of_both(&key, session);
+        let call = self.begin(Operation::Acquire);
+        let span = self.events.span(Operation::Acquire, subject);
+        let answer = self.store.try_insert(request).instrument(span).await;
         call.end(&answer, |inserted| match inserted {
             InsertOutcome::Ended => outcome::ENDED,
             InsertOutcome::Granted(_) => outcome::GRANTED,
@@ -168,24 +175,23 @@ impl<S: LockStore> LockStore for Observed<S> {
             }
             Ok(InsertOutcome::Ended | InsertOutcome::Held(_)) | Err(_) => {}
         }
-        let subject = Subject {
-            key: Some(&key),
-            session: Some(session),
-        };
         self.checked(answer, subject)
     }
 
     async fn await_release(&self, request: WaitRequest) -> Result<()> {
-        let key = request.key.clone();
-        let call = self.begin(Operation::WAIT);
-        let answer = self.store.await_release(request).await;
+        let (key, session) = (request.key.clone(), request.session);
+        let subject = Subject::of_both(&key, session);
+        let call = self.begin(Operation::Wait);
+        let span = self.events.span(Operation::Wait, subject);
+        let answer = self.store.await_release(request).instrument(span).await;
         call.end(&answer, |()| outcome::WOKEN);
-        self.checked(answer, Subject::of_key(&key))
+        self.checked(answer, subject)
     }
 
     async fn extend(&self, key: &LockKey, token: FencingToken) -> Result<Option<Grant>> {
-        let call = self.begin(Operation::RENEW);
-        let answer = self.store.extend(key, token).await;
+        let call = self.begin(Operation::Renew);
+        let span = self.events.span(Operation::Renew, Subject::of_key(key));
+        let answer = self.store.extend(key, token).instrument(span).await;
         call.end(&answer, |grant| match grant {
             Some(_) => outcome::KEPT,
             None => outcome::GONE,
@@ -198,8 +204,10 @@ impl<S: LockStore> LockStore for Observed<S> {
     }
 
     async fn delete_if_owner(&self, key: &LockKey, token: FencingToken) -> Result<bool> {
-        let call = self.begin(Operation::RELEASE);
-        let answer = self.store.delete_if_owner(key, token).await;
+        let call = self.begin(Operation::Release);
+        let span = self.events.span(Operation::Release, Subject::of_key(key));
+        let answer = self.store.delete_if_owner(key, token);
+        let answer = answer.instrument(span).await;
         call.end(&answer, |ended| match ended {
             true => outcome::RELEASED,
             false => outcome::NOT_HELD,
@@ -212,11 +220,7 @@ impl<S: LockStore> LockStore for Observed<S> {
 
     async fn abandon(&self, key: &LockKey, session: SessionId, attempt: AttemptId) -> Result<()> {
         let answer = self.store.abandon(key, session, attempt).await;
-        let subject = Subject {
-            key: Some(key),
-            session: Some(session),
-        };
-        self.checked(answer, subject)
+        self.checked(answer, Subject::of_both(key, session))
     }
 
     async fn read(&self, key: &LockKey) -> Result<LockInfo> {
@@ -232,8 +236,9 @@ impl<S: LockStore> LockStore for Observed<S> {
     async fn revoke(&self, request: RevokeRequest) -> Result<LockOutcome> {
         let (key, target) = (request.key.clone(), request.target);
         let (by, reason) = (request.by.clone(), request.reason.clone());
-        let call = self.begin(Operation::REVOKE);
-        let answer = self.store.revoke(request).await;
+        let call = self.begin(Operation::Revoke);
+        let span = self.events.span(Operation::Revoke, Subject::of_key(&key));
+        let answer = self.store.revoke(request).instrument(span).await;
         call.end(&answer, |done| match (done.revoked, target) {
             (true, _) => outcome::REVOKED,
             (false, RevokeTarget::Whoever) => outcome::FLOOR_RAISED,

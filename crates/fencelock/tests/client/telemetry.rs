@@ -1,9 +1,14 @@
 //! What a client tells of its holders.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
 
-use fencelock::spi::names::{metric, tag};
+use fencelock::spi::names::{event, metric, tag};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 use crate::common::{Act, Scene, acquired, seconds};
 
@@ -89,6 +94,73 @@ fn each_loss_is_counted_once_with_its_reason() {
         let expected = [lost("revoked", 1), lost("unreachable", 2)];
         assert_eq!(taken(&snapshotter, &[metric::LOST]), expected);
     });
+}
+
+/// The fields of the events called `lock_lost`, with their target under "target".
+#[derive(Clone, Default)]
+struct Losses(Arc<Mutex<Vec<BTreeMap<&'static str, String>>>>);
+
+struct Fields(BTreeMap<&'static str, String>);
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name(), value.to_owned());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name(), format!("{value:?}"));
+    }
+}
+
+impl Subscriber for Losses {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        if event.metadata().name() == event::LOCK_LOST {
+            let mut fields = Fields(BTreeMap::new());
+            event.record(&mut fields);
+            fields.0.insert("target", event.metadata().target().into());
+            self.0.lock().unwrap().push(fields.0);
+        }
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// Under the target of all events, and with whose lock it was: filters and dashboards need both.
+#[test]
+fn a_loss_is_told_with_its_owner_under_the_target_of_all_events() {
+    let losses = Losses::default();
+    tracing::subscriber::with_default(losses.clone(), || {
+        let scene = Scene::new();
+        let guard = scene.guard("a");
+        scene.store.revoke_now("a", "alice", "test");
+        scene.run(guard.lost());
+    });
+    let losses = std::mem::take(&mut *losses.0.lock().unwrap());
+    let [loss] = &*losses else {
+        panic!("{losses:?}");
+    };
+    let field = |name: &str| loss.get(name).map(String::as_str);
+    assert_eq!(field("target"), Some(event::TARGET));
+    assert_eq!(field("key"), Some("a"));
+    assert_eq!(field("reason"), Some("revoked"));
+    for name in ["store", "namespace", "token", "owner", "session"] {
+        let value = field(name);
+        assert!(value.is_some_and(|value| !value.is_empty()), "{name}");
+    }
 }
 
 #[test]

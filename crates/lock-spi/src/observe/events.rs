@@ -1,6 +1,6 @@
-use tracing::Level;
+use tracing::{Level, Span};
 
-use super::call::Labels;
+use super::meters::{Meters, Operation};
 use crate::error::{Error, ErrorKind};
 use crate::id::SessionId;
 use crate::names::{event, field, metric};
@@ -13,7 +13,7 @@ use crate::token::FencingToken;
 pub(super) struct Events {
     store: &'static str,
     namespace: Namespace,
-    labels: Labels,
+    meters: Meters,
 }
 
 /// What an operation was about, as far as its request says.
@@ -28,6 +28,13 @@ impl<'a> Subject<'a> {
         Self {
             key: Some(key),
             session: None,
+        }
+    }
+
+    pub(super) fn of_both(key: &'a LockKey, session: SessionId) -> Self {
+        Self {
+            key: Some(key),
+            session: Some(session),
         }
     }
 
@@ -60,17 +67,43 @@ macro_rules! tell {
     };
 }
 
+/// A span of this store, of the name of a metric.
+macro_rules! span {
+    ($events:expr, $subject:expr, $name:expr) => {
+        tracing::span!(
+            target: event::TARGET,
+            Level::DEBUG,
+            $name,
+            { field::STORE } = $events.store,
+            { field::NAMESPACE } = $events.namespace.as_str(),
+            { field::KEY } = $subject.key.map(LockKey::as_str),
+            { field::SESSION } = $subject.session.map(tracing::field::display)
+        )
+    };
+}
+
 impl Events {
     pub(super) fn new(store: &'static str, namespace: Namespace) -> Self {
         Self {
             store,
-            labels: Labels::new(store, &namespace),
+            meters: Meters::new(store, &namespace),
             namespace,
         }
     }
 
-    pub(super) fn labels(&self) -> &Labels {
-        &self.labels
+    pub(super) fn meters(&self) -> &Meters {
+        &self.meters
+    }
+
+    /// Around one operation.
+    pub(super) fn span(&self, operation: Operation, subject: Subject<'_>) -> Span {
+        match operation {
+            Operation::Acquire => span!(self, subject, metric::ACQUIRE),
+            Operation::Release => span!(self, subject, metric::RELEASE),
+            Operation::Renew => span!(self, subject, metric::RENEW),
+            Operation::Revoke => span!(self, subject, metric::REVOKE),
+            Operation::Wait => span!(self, subject, metric::WAIT),
+        }
     }
 
     pub(super) fn granted(&self, grant: &Grant, owner: Option<&Owner>) {
@@ -129,7 +162,7 @@ impl Events {
         if error.kind() != ErrorKind::FloorViolated {
             return;
         }
-        metrics::counter!(metric::FLOOR_VIOLATION, self.labels.plain()).increment(1);
+        self.meters.floor_violated();
         let numbers = error.floor_violation();
         tell!(self, target: event::INCIDENT_TARGET, Level::ERROR, event::TOKEN_FLOOR_VIOLATED, {
             { field::KEY } = subject.key.map(LockKey::as_str),

@@ -6,7 +6,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// An event as a subscriber sees it.
+/// An event or a span as a subscriber sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
     pub(crate) name: &'static str,
@@ -21,13 +21,20 @@ impl Told {
     }
 }
 
-/// A subscriber that keeps every event.
+/// A subscriber that keeps every event, and every span.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Capture(Arc<Mutex<Vec<Told>>>);
+pub(crate) struct Capture {
+    events: Arc<Mutex<Vec<Told>>>,
+    spans: Arc<Mutex<Vec<Told>>>,
+}
 
 impl Capture {
     pub(crate) fn take(&self) -> Vec<Told> {
-        std::mem::take(&mut *self.0.lock().unwrap())
+        std::mem::take(&mut *self.events.lock().unwrap())
+    }
+
+    pub(crate) fn take_spans(&self) -> Vec<Told> {
+        std::mem::take(&mut *self.spans.lock().unwrap())
     }
 }
 
@@ -48,7 +55,15 @@ impl Subscriber for Capture {
         true
     }
 
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut fields = Fields(BTreeMap::new());
+        span.record(&mut fields);
+        self.spans.lock().unwrap().push(Told {
+            name: span.metadata().name(),
+            target: span.metadata().target(),
+            level: *span.metadata().level(),
+            fields: fields.0,
+        });
         Id::from_u64(1)
     }
 
@@ -59,7 +74,7 @@ impl Subscriber for Capture {
     fn event(&self, event: &Event<'_>) {
         let mut fields = Fields(BTreeMap::new());
         event.record(&mut fields);
-        self.0.lock().unwrap().push(Told {
+        self.events.lock().unwrap().push(Told {
             name: event.metadata().name(),
             target: event.metadata().target(),
             level: *event.metadata().level(),

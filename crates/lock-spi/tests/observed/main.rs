@@ -415,6 +415,52 @@ fn a_violated_floor_is_one_incident_whichever_method_met_it() {
     assert_eq!(told[0].field("session"), Some("000000000000005e"));
 }
 
+/// The spans are of the metrics' names, and say what they are about.
+#[test]
+fn each_operation_is_a_span() {
+    let capture = Capture::default();
+    let clock = Arc::new(Clock::default());
+    let answers = [
+        Answer::Insert(Ok(InsertOutcome::Held(None))),
+        Answer::AwaitRelease(Ok(())),
+        Answer::KeepAlive(Ok(None)),
+        Answer::Extend(Ok(None)),
+        Answer::Delete(Ok(false)),
+        Answer::Revoke(Err(error(ErrorKind::Unavailable))),
+    ];
+    let store = Observed::new(Scripted::new(Arc::clone(&clock), answers), clock);
+    let played = tracing::subscriber::with_default(capture.clone(), || {
+        poll_once(async {
+            drop(store.try_insert(insert()).await);
+            drop(store.await_release(wait()).await);
+            drop(store.keep_alive(keep_alive()).await);
+            drop(store.extend(&key(), token(7)).await);
+            drop(store.delete_if_owner(&key(), token(7)).await);
+            drop(store.revoke(revoke(RevokeTarget::Whoever)).await);
+        })
+    });
+    assert_eq!(played, Poll::Ready(()));
+    let spans = capture.take_spans();
+    let names: Vec<_> = spans.iter().map(|span| span.name).collect();
+    let renew = metric::RENEW;
+    let expected = [
+        metric::ACQUIRE,
+        metric::WAIT,
+        renew,
+        renew,
+        metric::RELEASE,
+        metric::REVOKE,
+    ];
+    assert_eq!(names, expected);
+    for span in &spans {
+        assert_eq!((span.target, span.level), (event::TARGET, Level::DEBUG));
+        assert_eq!(span.field("store"), Some("scripted"));
+        assert_eq!(span.field("namespace"), Some("tests"));
+        let about = span.field("key").or(span.field("session"));
+        assert!(about.is_some(), "{span:?}");
+    }
+}
+
 #[test]
 fn answers_pass_unchanged() {
     let answers = [
