@@ -20,6 +20,7 @@ mod config;
 mod core;
 mod diagnose;
 mod error;
+mod examine;
 mod insert;
 mod keep;
 mod listening;
@@ -38,4 +39,5 @@ mod wakes;
 
 pub use client::{ClientConfig, PostgresClient};
 pub use config::PostgresConfig;
+pub use examine::examine;
 pub use store::PostgresLockStore;

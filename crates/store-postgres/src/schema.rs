@@ -45,7 +45,7 @@ pub enum Role {
 }
 
 /// What clients call.
-const APPLICATION: [&str; 19] = [
+pub(crate) const APPLICATION: [&str; 19] = [
     "abandon_1",
     "adopt_session_1",
     "attach_1",
@@ -181,13 +181,10 @@ async fn bring_up(connection: &mut PgConnection) -> Result<Option<u32>> {
     execute(connection, "BEGIN".into()).await?;
     execute(connection, LOCK.into()).await?;
     let applied = applied(connection).await?;
-    for (version, checksum) in &applied {
-        let known = MIGRATIONS.iter().find(|step| step.version == *version);
-        if known.is_some_and(|step| step.checksum() != *checksum) {
-            return Err(incompatible(format!(
-                "migration {version} of the locks was applied with another text than this build has"
-            )));
-        }
+    if let Some(version) = altered_among(&applied).next() {
+        return Err(incompatible(format!(
+            "migration {version} of the locks was applied with another text than this build has"
+        )));
     }
     let last = applied.last().map_or(0, |(version, _)| *version);
     for step in MIGRATIONS.iter().filter(|step| step.version > last) {
@@ -195,6 +192,30 @@ async fn bring_up(connection: &mut PgConnection) -> Result<Option<u32>> {
     }
     execute(connection, "COMMIT".into()).await?;
     found(connection).await
+}
+
+/// The migrations that were applied with another text than this build has; none for a role that may
+/// not know.
+pub(crate) async fn altered(connection: &mut PgConnection) -> Result<Vec<u32>> {
+    const READABLE: &str = "SELECT EXISTS (SELECT FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname = 'dlock' AND c.relname = 'migrations' \
+         AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
+         AND pg_catalog.has_table_privilege(c.oid, 'SELECT')) AS it";
+    let readable: bool = value(connection, READABLE, "it").await?;
+    if !readable {
+        return Ok(Vec::new());
+    }
+    let applied = applied(connection).await?;
+    Ok(altered_among(&applied).collect())
+}
+
+fn altered_among(applied: &[(u32, String)]) -> impl Iterator<Item = u32> {
+    let altered = applied.iter().filter(|(version, checksum)| {
+        let known = MIGRATIONS.iter().find(|step| step.version == *version);
+        known.is_some_and(|step| step.checksum() != *checksum)
+    });
+    altered.map(|(version, _)| *version)
 }
 
 async fn applied(connection: &mut PgConnection) -> Result<Vec<(u32, String)>> {

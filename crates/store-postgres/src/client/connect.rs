@@ -29,6 +29,8 @@ const STARTUP: [(&str, &str); 7] = [
     ("jit", "off"),
 ];
 const APPLICATION_NAME: &str = "fencelock";
+/// How long a host may take that is only looked at.
+const LOOK_LIMIT: Duration = Duration::from_secs(3);
 
 /// The way to a database: connections of its own, as many as it needs, and no more than it may.
 ///
@@ -215,6 +217,25 @@ impl PostgresClient {
             }
         }
         Err(error.unwrap_or_else(|| timed_out(Effect::None)))
+    }
+
+    /// A connection to each of the hosts, in the order in which they are tried, whatever is stored
+    /// there and whether or not it takes writes.
+    pub(crate) async fn connect_to_each(&self) -> Vec<(String, Result<PgConnection>)> {
+        let mut connections = Vec::new();
+        for (_, host) in self.0.hosts.in_order() {
+            let limit = self.0.config.connect_timeout.unwrap_or(LOOK_LIMIT);
+            let connected = within(&*self.0.runtime, limit.min(LOOK_LIMIT), async {
+                let mark = self.mark();
+                let mut connection = self.dial(host, &mark).await?;
+                probe(&mut connection, &mark).await?;
+                Ok(connection)
+            });
+            let connected = connected.await;
+            let connected = connected.unwrap_or_else(|Elapsed| Err(timed_out(Effect::None)));
+            connections.push((host.to_string(), connected));
+        }
+        connections
     }
 
     async fn dial(&self, host: &Host, mark: &str) -> Result<PgConnection> {
