@@ -44,6 +44,6 @@ mod wait;
 mod wakes;
 
 #[cfg(feature = "client")]
-pub use client::{ClientConfig, EtcdClient};
+pub use client::{ClientConfig, EtcdClient, examine};
 pub use config::EtcdConfig;
 pub use store::EtcdLockStore;

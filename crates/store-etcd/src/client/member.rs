@@ -129,7 +129,49 @@ async fn version_of(client: &Client) -> Result<Option<String>, KvError> {
     }
 }
 
+/// What a member says of itself.
+#[derive(Debug)]
+pub(super) struct Status {
+    /// Unless it is not for everybody to know.
+    pub(super) version: Option<String>,
+    /// The member that it takes for the leader, 0 for none; unless it is not for everybody to know.
+    pub(super) leader: Option<u64>,
+    /// Alarms among them.
+    pub(super) errors: Vec<String>,
+    /// How much of its quota the database has filled, where it tells.
+    pub(super) fullness: Option<f64>,
+}
+
+fn fullness(size: i64, quota: i64) -> Option<f64> {
+    // Exact enough for a part of a whole, and servers before 3.6 tell no quota.
+    let whole = u32::try_from(quota >> 20).ok().filter(|whole| *whole > 0)?;
+    let part = u32::try_from(size >> 20).ok()?;
+    Some(f64::from(part) / f64::from(whole))
+}
+
 impl Member {
+    /// Asks the member about itself.
+    pub(super) async fn status(&self) -> Result<Status, KvError> {
+        let status = self.alone.maintenance_client().status().await;
+        match status.map_err(errors::from_client) {
+            Ok(status) => Ok(Status {
+                version: Some(status.version().to_owned()),
+                leader: Some(status.leader()),
+                errors: status.errors().to_vec(),
+                fullness: fullness(status.db_size(), status.db_size_quota()),
+            }),
+            Err(error) if error.kind() == KvErrorKind::Denied && !tls::is_refusal(&error) => {
+                Ok(Status {
+                    version: None,
+                    leader: None,
+                    errors: Vec::new(),
+                    fullness: None,
+                })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// For keys; only serializable reads are answered by this member alone.
     pub(super) fn kv(&self, consistency: Consistency) -> KvClient {
         match consistency {

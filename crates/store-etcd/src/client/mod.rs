@@ -4,11 +4,14 @@
 //! decides which member is asked and how long, `slot` when to connect anew, `requests` and
 //! `responses` translate, `errors` has the table of what may have been applied, `keep_alive` keeps
 //! the streams of renewals and `watch` the one stream of all watches; `tls` and `handshake` tell
-//! certificates that do not fit from servers that do not answer.
+//! certificates that do not fit from servers that do not answer. `examine` looks at a cluster for an
+//! operator, with the table of `bugs`.
 
+mod bugs;
 mod config;
 mod endpoints;
 mod errors;
+mod examine;
 mod handshake;
 mod keep_alive;
 mod member;
@@ -22,4 +25,5 @@ mod version;
 mod watch;
 
 pub use config::ClientConfig;
+pub use examine::examine;
 pub use store::EtcdClient;
