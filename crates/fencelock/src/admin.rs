@@ -1,13 +1,16 @@
+mod upkeep;
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;
 
 use futures_util::stream::{Stream, try_unfold};
 use lock_spi::{
-    Invalid, KeyPrefix, LockInfo, LockKey, LockOutcome, LockStore, Owner, Page, PageRequest,
-    PageToken, Reason, Revocation, RevocationId, RevokeRequest, RevokeTarget, Runtime,
+    FencingToken, Invalid, KeyPrefix, LockInfo, LockKey, LockOutcome, LockStore, Owner, Page,
+    PageRequest, PageToken, Reason, Revocation, RevocationId, RevokeRequest, RevokeTarget, Runtime,
 };
 
+pub use self::upkeep::Recover;
 use crate::error::{Error, Result};
 
 /// What operators do with locks that others hold; made by [`Client::admin`](crate::Client::admin).
@@ -84,6 +87,26 @@ impl Admin {
             store: Arc::clone(&self.store),
             request: request.map_err(|invalid| Arc::new(Error::from(invalid))),
         }
+    }
+
+    /// Releases a grant that somebody else holds, or held, in their stead; `true` when this call ended
+    /// it. Only the grant that the token names is ended, and nothing is recorded: where its holder
+    /// lives, [`revoke`](Self::revoke) is what tells it why.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidRequest` for a bad key, and those of the store. When the effect is `Unknown`, ask
+    /// again: `false` then means that the grant is gone, one way or the other.
+    ///
+    /// # Cancel safety
+    ///
+    /// Remote effect: may already have happened. On drop: it runs to its end. Queue place: none.
+    pub async fn release<K>(&self, key: K, token: FencingToken) -> Result<bool>
+    where
+        K: TryInto<LockKey>,
+        Error: From<K::Error>,
+    {
+        Ok(self.store.delete_if_owner(&key.try_into()?, token).await?)
     }
 
     /// Lists the revocations of a key, newest first.

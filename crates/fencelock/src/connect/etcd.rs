@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use lock_spi::Finding;
 use store_etcd::{ClientConfig, EtcdClient, EtcdConfig, EtcdLockStore};
 
 use super::url::Settings;
@@ -12,7 +13,21 @@ pub(super) async fn connect(url: &str, settings: Settings) -> Result<Client> {
     let runtime = tokio_runtime()?;
     let config: ClientConfig = url.parse()?;
     let etcd = EtcdClient::connect(config.with_environment(), Arc::clone(&runtime)).await?;
-    let config = EtcdConfig::new(settings.namespace.clone().unwrap_or_default());
+    let config = config_of(&settings);
     let store = EtcdLockStore::open(etcd, Arc::clone(&runtime), config).await?;
     settings.client(store, runtime)
+}
+
+/// Looks at a cluster, whether or not it can be connected to.
+pub(super) async fn examine(url: &str, settings: &Settings) -> Result<Vec<Finding>> {
+    let runtime = tokio_runtime()?;
+    let config: ClientConfig = url.parse()?;
+    let ttl = settings.ttl.unwrap_or_default();
+    let examined =
+        store_etcd::examine(config.with_environment(), runtime, config_of(settings), ttl);
+    Ok(examined.await?)
+}
+
+fn config_of(settings: &Settings) -> EtcdConfig {
+    EtcdConfig::new(settings.namespace.clone().unwrap_or_default())
 }

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use lock_spi::{Finding, Migration};
+use store_postgres::schema::{self, Role};
 use store_postgres::{ClientConfig, PostgresClient, PostgresConfig, PostgresLockStore};
 
 use super::url::Settings;
@@ -10,9 +12,37 @@ use crate::error::Result;
 /// Connects to a database by the part of the URL that is about it.
 pub(super) async fn connect(url: &str, settings: Settings) -> Result<Client> {
     let runtime = tokio_runtime()?;
-    let config: ClientConfig = url.parse()?;
-    let client = PostgresClient::new(config, Arc::clone(&runtime))?;
     let config = PostgresConfig::new(settings.namespace.clone().unwrap_or_default());
-    let store = PostgresLockStore::connect(client, Arc::clone(&runtime), config).await?;
+    let store = PostgresLockStore::connect(client(url)?, Arc::clone(&runtime), config).await?;
     settings.client(store, runtime)
+}
+
+/// The statements that make the schema.
+pub(super) fn script() -> String {
+    schema::sql()
+}
+
+/// The statements that let a role use it.
+pub(super) fn rights(role: &str) -> String {
+    schema::grants(Role::Application, role)
+}
+
+/// Looks at a database, whether or not it has the schema.
+pub(super) async fn examine(url: &str) -> Result<Vec<Finding>> {
+    Ok(store_postgres::examine(&client(url)?).await?)
+}
+
+/// Compares the schema with that of this build.
+pub(super) async fn migration(url: &str) -> Result<Migration> {
+    Ok(schema::inspect(&client(url)?).await?)
+}
+
+/// Makes the schema.
+pub(super) async fn migrate(url: &str) -> Result<Migration> {
+    Ok(schema::migrate(&client(url)?).await?)
+}
+
+fn client(url: &str) -> Result<PostgresClient> {
+    let config: ClientConfig = url.parse()?;
+    Ok(PostgresClient::new(config, tokio_runtime()?)?)
 }

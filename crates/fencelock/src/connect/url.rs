@@ -12,14 +12,14 @@ use crate::client::Client;
 use crate::error::{Error, Result};
 
 /// A store's URL, taken apart.
-#[derive(Debug, Eq, PartialEq)]
-pub(super) struct StoreUrl {
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct StoreUrl {
     pub(super) target: Target,
     pub(super) settings: Settings,
 }
 
 /// Which store a URL names.
-#[derive(Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Target {
     /// A cluster, by an address and the parameters that only etcd knows.
     Etcd(String),
@@ -30,7 +30,7 @@ pub(super) enum Target {
 }
 
 /// The parameters of a URL.
-#[derive(Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Settings {
     pub(super) namespace: Option<Namespace>,
     pub(super) owner: Option<Owner>,
