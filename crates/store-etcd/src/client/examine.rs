@@ -7,6 +7,7 @@ mod namespace;
 
 use std::sync::Arc;
 
+use etcd_kv::KvError;
 use lock_spi::{Finding, Result, Runtime, Severity, Ttl};
 
 use super::config::ClientConfig;
@@ -60,17 +61,10 @@ fn finding(
     }
 }
 
-/// An error with its causes. A cause that only repeats what was said is left out.
+/// An error with what a call answered. What that came from repeats it, at length.
 fn whole(error: &dyn std::error::Error) -> String {
-    let mut told = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !told.contains(&text) {
-            told += ": ";
-            told += &text;
-        }
-        cause = error.source();
+    match error.source().filter(|source| source.is::<KvError>()) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
     }
-    told
 }

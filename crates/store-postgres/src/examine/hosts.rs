@@ -91,13 +91,16 @@ fn unusable(host: &str, error: &Error, one_answers: bool) -> Finding {
     }
 }
 
-/// An error with its causes.
+/// An error with what it all began with; what stands between the two repeats it.
 fn whole(error: &Error) -> String {
-    let mut told = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        told += &format!(": {error}");
-        cause = error.source();
+    let told = error.to_string();
+    let mut first: &dyn std::error::Error = error;
+    while let Some(cause) = first.source() {
+        first = cause;
     }
-    told
+    let first = first.to_string();
+    match told.contains(&first) {
+        true => told,
+        false => format!("{told}: {first}"),
+    }
 }

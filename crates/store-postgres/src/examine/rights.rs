@@ -100,7 +100,7 @@ fn judge(rights: &[Right]) -> (Option<Finding>, Option<Known>) {
             Severity::Critical,
             format!("the role {role} may not execute {}", denied.join(", ")),
             format!(
-                "as the owner of dlock, run what fencelock migrate --print --grant {role} prints"
+                "as the owner of dlock, run what fencelock migrate --print-grants {role} prints"
             ),
         )
     });
@@ -128,7 +128,7 @@ mod tests {
         let (some, known) = judge(&rights(&APPLICATION, true, |name| name != "revoke_1"));
         let some = some.unwrap();
         assert_eq!(some.what, "the role billing may not execute revoke_1");
-        assert!(some.what_to_do.contains("--grant billing"));
+        assert!(some.what_to_do.contains("--print-grants billing"));
         assert!(!known.unwrap().may_execute("revoke_1"));
         let (all, _) = judge(&rights(&APPLICATION, false, |_| true));
         assert!(all.unwrap().what.contains("attach_1"));
