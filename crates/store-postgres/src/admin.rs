@@ -7,7 +7,6 @@ use lock_spi::{
 };
 
 use crate::calls::{Diagnose, Format, Recover};
-use crate::core::unconfirmed;
 use crate::diagnose::finding;
 use crate::error::nonsense;
 use crate::store::PostgresLockStore;
@@ -53,7 +52,8 @@ impl StoreAdmin for PostgresLockStore {
                 request: &request,
             };
             let answer = core.call(core.config.request_timeout(), &recover).await;
-            let recovered = answer.map_err(unconfirmed)?.reply;
+            // A refusal is one: its effect is that of this call and no other.
+            let recovered = answer?.reply;
             let term = u64::try_from(recovered.term);
             Ok(Recovery {
                 term: term.map_err(|_| nonsense("a term below zero"))?,
