@@ -22,6 +22,7 @@ pub(crate) enum Exit {
     Lost,
     Unknown,
     FloorViolated,
+    NotHeld,
     NotExecutable,
     NotFound,
     /// As the command that `run` ran.
@@ -92,6 +93,12 @@ const TABLE: &[(Exit, u8, &str, &str)] = &[
         82,
         "floor_violated",
         "the store would have handed out an old token",
+    ),
+    (
+        Exit::NotHeld,
+        83,
+        "not_held",
+        "the grant that was named does not stand; nothing was changed",
     ),
     (
         Exit::NotExecutable,
@@ -166,6 +173,7 @@ mod tests {
             Exit::Lost,
             Exit::Unknown,
             Exit::FloorViolated,
+            Exit::NotHeld,
             Exit::NotExecutable,
             Exit::NotFound,
         ] {

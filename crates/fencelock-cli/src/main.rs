@@ -1,7 +1,7 @@
 //! `fencelock`: distributed locks for shells and operators.
 //!
-//! [`args`] says what can be typed, [`commands`] has one module for each command, [`output`] is the
-//! one place that prints, and [`exit`] the one table of exit statuses.
+//! [`args`] says what can be typed, [`commands`] has one module for each command, [`view`] what
+//! they show, [`output`] is the one place that prints, and [`exit`] the one table of exit statuses.
 
 mod args;
 mod commands;
@@ -9,8 +9,10 @@ mod config;
 mod context;
 mod exit;
 mod failure;
+mod operator;
 mod output;
 mod store;
+mod view;
 
 use std::process::ExitCode;
 

@@ -6,6 +6,7 @@ use super::duration;
 
 /// What every command understands.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Globals {
     /// The store that keeps the locks: postgres://…, etcd://…, etcds://… or memory:
     ///

@@ -29,4 +29,17 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(commands::run::Args),
+    Inspect(commands::inspect::Args),
+    List(commands::list::Args),
+    Waiters(commands::waiters::Args),
+    Sessions(commands::sessions::Args),
+    Revoke(commands::revoke::Args),
+    Revocations(commands::revocations::Args),
+    Release(commands::release::Args),
+    Wait(commands::wait::Args),
+    Migrate(commands::migrate::Args),
+    Doctor(commands::doctor::Args),
+    Recover(commands::recover::Args),
+    Completions(commands::completions::Args),
+    Man(commands::man::Args),
 }

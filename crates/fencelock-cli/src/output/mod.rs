@@ -2,6 +2,7 @@
 
 mod style;
 mod table;
+mod terminal;
 
 use std::io::{self, Write};
 
