@@ -1,6 +1,5 @@
 //! The one table of exit statuses.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 /// How `fencelock` ends.
@@ -136,8 +135,7 @@ impl Exit {
 pub(crate) fn help() -> String {
     let mut text = String::from("Exit status:\n");
     for (_, status, _, meaning) in TABLE {
-        // Writing to a string cannot fail.
-        drop(writeln!(text, "  {status:>3}  {meaning}"));
+        text.push_str(&format!("  {status:>3}  {meaning}\n"));
     }
     text.push_str("`run` ends as its command does; 128 + N when signal N ended it.");
     text

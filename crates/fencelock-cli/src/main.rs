@@ -9,6 +9,7 @@ mod config;
 mod context;
 mod exit;
 mod failure;
+mod helpers;
 mod operator;
 mod output;
 mod store;
@@ -25,6 +26,9 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 fn main() -> ExitCode {
+    if let Some(status) = helpers::run() {
+        return status;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(answer) => return Output::usage(&answer).code(),

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
 use fencelock::Client;
-use fencelock::spi::{Namespace, Owner, Runtime, TokioRuntime};
+use fencelock::spi::{Namespace, Owner, Runtime, TokioRuntime, Ttl};
 
+use crate::args::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -44,6 +45,14 @@ impl Store {
     /// Whether it lives in this process only, so that it excludes nobody else.
     pub(crate) fn is_embedded(&self) -> bool {
         self.url.starts_with("memory:")
+    }
+
+    /// The ttl that locks have here unless said otherwise.
+    ///
+    /// A value that makes no sense is refused when the store is connected to.
+    pub(crate) fn ttl(&self) -> Ttl {
+        let ttl = parameter(&self.url, "ttl").and_then(|text| duration(text).ok());
+        ttl.and_then(|ttl| Ttl::new(ttl).ok()).unwrap_or_default()
     }
 
     /// Connects, within the time that the store may take.
