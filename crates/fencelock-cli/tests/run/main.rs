@@ -1,0 +1,18 @@
+//! `fencelock run` as a process among processes, on real servers.
+
+// In helpers too, a failed unwrap is a failed test; and processes take real time.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::disallowed_methods)]
+
+mod cut;
+mod grant;
+mod killed;
+mod leftovers;
+mod process;
+mod scratch;
+mod servers;
+mod signals;
+mod statuses;
+mod stopped;
+mod terminal;
+mod waiting;
