@@ -6,7 +6,10 @@
 //! cargo run --release -p lock-sim --example critical_section
 //! ```
 
-#![allow(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+#![allow(
+    clippy::print_stdout,
+    reason = "an example talks to the person who runs it"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -6,7 +6,7 @@ mod globals;
 use clap::{Parser, Subcommand};
 
 pub(crate) use self::duration::duration;
-pub(crate) use self::globals::{Color, Globals};
+pub(crate) use self::globals::Globals;
 use crate::commands;
 
 /// Distributed locks that can be trusted, for shells and operators.

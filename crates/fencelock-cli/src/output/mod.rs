@@ -10,7 +10,7 @@ use anstream::AutoStream;
 use serde::Serialize;
 use serde_json::json;
 
-pub(crate) use self::style::{BOLD, DIM, GOOD, HINT, WARN, WRONG};
+pub(crate) use self::style::{BOLD, DIM, HINT, WARN, WRONG};
 pub(crate) use self::table::Table;
 use crate::args::Globals;
 use crate::exit::Exit;

@@ -4,8 +4,6 @@ use anstyle::{AnsiColor, Style};
 pub(crate) const BOLD: Style = Style::new().bold();
 /// What matters least.
 pub(crate) const DIM: Style = Style::new().dimmed();
-/// What is well.
-pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 /// What to do.
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
 /// What to look at.

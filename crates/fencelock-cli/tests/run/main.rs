@@ -3,6 +3,8 @@
 // In helpers too, a failed unwrap is a failed test; and processes take real time.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![allow(clippy::disallowed_methods)]
+// What was measured is for those who read along.
+#![allow(clippy::print_stdout)]
 
 mod cut;
 mod grant;
