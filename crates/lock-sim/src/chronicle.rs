@@ -28,18 +28,32 @@ struct Book {
     actor: Lane,
     calls: u64,
     entries: u64,
-    /// Of whoever waits for something to go wrong.
+    most_entries: u64,
+    /// Of whoever waits for the run to be over early.
     alarmed: Option<Waker>,
 }
 
+impl Book {
+    /// What comes now is of no interest any more.
+    fn is_over(&self) -> bool {
+        !self.checkers.violations().is_empty() || self.entries > self.most_entries
+    }
+}
+
 impl Chronicle {
-    pub(crate) fn new(processes: Processes, bounds: Bounds, record: Record) -> Self {
+    pub(crate) fn new(
+        processes: Processes,
+        bounds: Bounds,
+        record: Record,
+        most_entries: Option<u64>,
+    ) -> Self {
         let book = Book {
             record,
             checkers: Checkers::new(bounds),
             actor: Lane::Server,
             calls: 0,
             entries: 0,
+            most_entries: most_entries.unwrap_or(u64::MAX),
             alarmed: None,
         };
         Self(Arc::new(Inner {
@@ -70,9 +84,9 @@ impl Chronicle {
         Self::alarm(book);
     }
 
-    /// Wakes whoever waits for something to go wrong, if something has.
+    /// Wakes whoever waits for the run to be over early, if it is.
     fn alarm(mut book: MutexGuard<'_, Book>) {
-        if book.checkers.violations().is_empty() {
+        if !book.is_over() {
             return;
         }
         let alarmed = book.alarmed.take();
@@ -83,11 +97,11 @@ impl Chronicle {
         }
     }
 
-    /// Resolves when something has gone wrong.
-    pub(crate) async fn violated(&self) {
+    /// Resolves when something has gone wrong, or more was written down than is wanted.
+    pub(crate) async fn over(&self) {
         std::future::poll_fn(|context| {
             let mut book = self.book();
-            if !book.checkers.violations().is_empty() {
+            if book.is_over() {
                 return Poll::Ready(());
             }
             let before = book.alarmed.replace(context.waker().clone());

@@ -75,7 +75,7 @@ impl Production {
             margin: (plan.ttl / 10).max(Duration::from_millis(200)),
             skip_after: SKIP_AFTER,
         };
-        let chronicle = Chronicle::new(world.processes(), bounds, record);
+        let chronicle = Chronicle::new(world.processes(), bounds, record, options.most_entries);
         let believers = Believers::new(chronicle.clone());
         let witness = Witness::new(chronicle.clone(), believers.clone());
         let planted = Arc::new(Planted::new(options.bug));
@@ -145,7 +145,7 @@ impl Production {
         let play = async {
             tokio::select! {
                 biased;
-                () = chronicle.violated() => {}
+                () = chronicle.over() => {}
                 () = play(&stage, &plan, &phases, ending) => {}
             }
         };

@@ -36,6 +36,8 @@ pub struct RunOptions {
     pub clients: Option<usize>,
     /// Keep everything that happened; violations are found either way.
     pub record: bool,
+    /// Break off after so many entries of the record, kept or not.
+    pub most_entries: Option<u64>,
 }
 
 /// A run that is over.
@@ -79,6 +81,7 @@ impl Default for RunOptions {
             simulated_time: Duration::from_secs(60),
             clients: None,
             record: true,
+            most_entries: None,
         }
     }
 }

@@ -18,14 +18,26 @@ fn play(source: Source, bug: Bug, record: bool) -> Run {
     run(source, &options)
 }
 
-fn replay(draws: &[u64], bug: Bug, record: bool) -> Run {
+fn tape(draws: &[u64]) -> Source {
     let limit = u64::MAX;
     let draws = draws.iter().map(|&value| Draw { value, limit });
-    play(Source::Tape(draws.collect::<Tape>()), bug, record)
+    Source::Tape(draws.collect::<Tape>())
+}
+
+/// Plays draws as long as they may make a smaller failure.
+fn replay(draws: &[u64], bug: Bug, most: u64) -> Option<Failure> {
+    let options = RunOptions {
+        bug: Some(bug),
+        record: false,
+        most_entries: Some(most),
+        ..RunOptions::default()
+    };
+    failure(&run(tape(draws), &options))
 }
 
 fn failure(run: &Run) -> Option<Failure> {
     Some(Failure {
+        events: run.counters.entries,
         draws: run.tape.draws().iter().map(|draw| draw.value).collect(),
         violation: run.violations.first()?.clone(),
     })
@@ -68,12 +80,12 @@ fn bugs_of_every_layer_are_caught_by_what_they_break() {
 fn a_failure_becomes_a_short_story_that_its_tape_tells_again() {
     let (bug, seed, invariant) = caught("repeats-releases", 60);
     let first = failure(&play(Source::Seed(seed), bug, false)).unwrap();
-    let draws = first.draws.len();
+    let events = first.events;
     let small = minimize(first, Budget { runs: 250 }, |draws| {
         failure(&replay(draws, bug, false))
     });
-    assert!(small.failure.draws.len() < draws);
-    let run = replay(&small.failure.draws, bug, true);
+    assert!(small.failure.events <= events);
+    let run = play(tape(&small.failure.draws), bug, true);
     let violation = run.violations.first().unwrap();
     assert_eq!(violation, &small.failure.violation);
     assert_eq!(violation.invariant.id(), invariant);

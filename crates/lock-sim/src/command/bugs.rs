@@ -19,7 +19,7 @@ const LIMIT: u64 = 3_000;
 /// A bug that is withstood is looked for among so many seeds.
 const WITHSTOOD: u64 = 1_000;
 /// Stories that are written down: of so many times that a bug was caught.
-const STORIES: usize = 3;
+const STORIES: usize = 1;
 
 /// What is known of a bug in the end.
 #[derive(Clone, Debug)]
@@ -89,9 +89,9 @@ fn look_for(known: &'static Known, options: &Options, tick: &dyn Fn()) -> Findin
             let budget = Budget {
                 runs: options.shrink,
             };
-            let small = minimize(failure, budget, |draws| {
+            let small = minimize(failure, budget, |draws, most| {
                 tick();
-                failure_of(&player.draws(draws))
+                failure_of(&player.draws(draws, most))
             });
             let run = player.draws_in_full(&small.failure.draws);
             let story = story(run.record.entries(), &small.failure.violation);

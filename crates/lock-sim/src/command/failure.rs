@@ -61,17 +61,18 @@ pub(crate) fn explain(options: &Options, player: Player, seed: u64, wrong: &Wron
         println!("It did not happen again, which is a fault of its own.");
         return Ok(());
     };
-    let before = failure.draws.len();
+    let before = failure.events;
     let budget = Budget {
         runs: options.shrink,
     };
-    let small = minimize(failure, budget, |draws| failure_of(&player.draws(draws)));
+    let small = minimize(failure, budget, |draws, most| {
+        failure_of(&player.draws(draws, most))
+    });
     let run = player.draws_in_full(&small.failure.draws);
     let story = story(run.record.entries(), &small.failure.violation);
     println!(
-        "\nMade small in {} runs, from {before} draws to {}:\n\n{story}\n",
-        small.runs,
-        small.failure.draws.len()
+        "\nMade small in {} runs, from {before} events to {}:\n\n{story}\n",
+        small.runs, small.failure.events
     );
     let path = options
         .stories

@@ -46,9 +46,13 @@ impl Player {
         run(Source::Seed(seed), &self.options(true))
     }
 
-    /// Plays these draws without a record.
-    pub(crate) fn draws(self, draws: &[u64]) -> Run {
-        run(Source::Tape(tape(draws)), &self.options(false))
+    /// Plays these draws without a record, for at most so many events.
+    pub(crate) fn draws(self, draws: &[u64], most: u64) -> Run {
+        let options = RunOptions {
+            most_entries: Some(most),
+            ..self.options(false)
+        };
+        run(Source::Tape(tape(draws)), &options)
     }
 
     /// Plays these draws and keeps the record.
@@ -78,6 +82,7 @@ fn tape(draws: &[u64]) -> Tape {
 pub(crate) fn failure_of(run: &Run) -> Option<Failure> {
     Some(Failure {
         violation: run.violations.first()?.clone(),
+        events: run.counters.entries,
         draws: run.tape.draws().iter().map(|draw| draw.value).collect(),
     })
 }

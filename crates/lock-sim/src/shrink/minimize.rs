@@ -6,8 +6,16 @@ use crate::check::{Invariant, Violation};
 pub struct Failure {
     /// What was drawn, in order. Draws that are missing are 0, the simplest choice.
     pub draws: Vec<u64>,
+    /// How much happened until it went wrong.
+    pub events: u64,
     /// What went wrong first.
     pub violation: Violation,
+}
+
+impl Failure {
+    fn size(&self) -> (u64, Weight<'_>) {
+        (self.events, weight(&self.draws))
+    }
 }
 
 /// How many runs may be spent.
@@ -26,14 +34,16 @@ pub struct Small {
     pub runs: usize,
 }
 
-/// Cuts the draws of a failure down: deletes spans of them, makes spans 0, lowers single ones.
+/// Cuts a failure down: deletes spans of its draws, makes spans 0, lowers single ones. Less has to
+/// happen, or as much by fewer draws.
 ///
 /// `run` plays a tape and answers with what went wrong and with the draws that were really made;
-/// `None` when nothing went wrong. Only a run in which the same invariant broke counts.
+/// `None` when nothing went wrong. It may give up after as many events as it is told: what takes
+/// longer is not smaller. Only a run in which the same invariant broke counts.
 pub fn minimize(
     failure: Failure,
     budget: Budget,
-    run: impl FnMut(&[u64]) -> Option<Failure>,
+    run: impl FnMut(&[u64], u64) -> Option<Failure>,
 ) -> Small {
     let mut search = Search {
         invariant: failure.violation.invariant,
@@ -80,22 +90,22 @@ pub(super) trait Shrinks {
     fn is_spent(&self) -> bool;
 }
 
-impl<R: FnMut(&[u64]) -> Option<Failure>> Shrinks for Search<R> {
+impl<R: FnMut(&[u64], u64) -> Option<Failure>> Shrinks for Search<R> {
     fn draws(&self) -> &[u64] {
         &self.best.draws
     }
 
     fn accepts(&mut self, draws: Vec<u64>) -> bool {
-        if self.left == 0 || !is_simpler(&draws, &self.best.draws) {
+        if self.left == 0 || weight(&draws) >= weight(&self.best.draws) {
             return false;
         }
         self.left -= 1;
-        let Some(failure) = (self.run)(&draws) else {
+        let Some(failure) = (self.run)(&draws, self.best.events) else {
             return false;
         };
         let failure = trimmed(failure);
-        let good = failure.violation.invariant == self.invariant
-            && is_simpler(&failure.draws, &self.best.draws);
+        let good =
+            failure.violation.invariant == self.invariant && failure.size() < self.best.size();
         if good {
             self.best = failure;
         }
@@ -114,15 +124,13 @@ fn trimmed(mut failure: Failure) -> Failure {
     failure
 }
 
-/// Fewer choices other than the simplest one; then fewer draws; then lower ones.
-fn is_simpler(draws: &[u64], than: &[u64]) -> bool {
-    let weight = |draws: &[u64]| {
-        let chosen = draws.iter().filter(|draw| **draw > 0).count();
-        let len = draws.iter().rposition(|draw| *draw > 0);
-        (chosen, len.map_or(0, |last| last + 1))
-    };
-    let (ours, theirs) = (weight(draws), weight(than));
-    ours < theirs || (ours == theirs && draws < than)
+type Weight<'a> = (usize, usize, &'a [u64]);
+
+/// Fewer choices other than the simplest one weigh less; then fewer draws; then lower ones.
+fn weight(draws: &[u64]) -> Weight<'_> {
+    let chosen = draws.iter().filter(|draw| **draw > 0).count();
+    let len = draws.iter().rposition(|draw| *draw > 0);
+    (chosen, len.map_or(0, |last| last + 1), draws)
 }
 
 #[cfg(test)]
@@ -163,6 +171,7 @@ mod tests {
             }
         }
         broken.map(|violation| Failure {
+            events: violation.at.as_secs(),
             draws: made,
             violation,
         })
@@ -177,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_is_not_needed_goes() {
-        let small = minimize(found(), Budget { runs: 500 }, toy);
+        let small = minimize(found(), Budget { runs: 500 }, |draws, _| toy(draws));
         assert_eq!(small.failure.draws, [1, 3, 50]);
         assert!(small.runs < 200, "{}", small.runs);
     }
@@ -185,7 +194,7 @@ mod tests {
     #[test]
     fn another_invariant_is_another_failure() {
         let mut seen = 0;
-        let small = minimize(found(), Budget { runs: 500 }, |draws| {
+        let small = minimize(found(), Budget { runs: 500 }, |draws, _| {
             let failure = toy(draws);
             let other = |failure: &Failure| failure.violation.invariant == Invariant::OneGrant;
             seen += usize::from(failure.as_ref().is_some_and(other));
@@ -193,6 +202,7 @@ mod tests {
             failure.or_else(|| {
                 Some(Failure {
                     draws: Vec::new(),
+                    events: 0,
                     violation: Violation::new(Invariant::OneGrant, Duration::ZERO, "other"),
                 })
             })
@@ -204,7 +214,7 @@ mod tests {
     #[test]
     fn no_more_runs_are_spent_than_allowed() {
         let mut runs = 0;
-        let small = minimize(found(), Budget { runs: 7 }, |draws| {
+        let small = minimize(found(), Budget { runs: 7 }, |draws, _| {
             runs += 1;
             toy(draws)
         });
@@ -213,16 +223,32 @@ mod tests {
     }
 
     #[test]
+    fn what_takes_longer_is_not_smaller() {
+        let small = minimize(found(), Budget { runs: 500 }, |draws, most| {
+            let failure = toy(draws).map(|mut failure| {
+                // Whoever chooses the plainest has more happen.
+                failure.events = 20 - u64::try_from(failure.draws.len().min(20)).unwrap();
+                failure
+            });
+            failure.filter(|failure| failure.events <= most)
+        });
+        let events = |failure: &Failure| failure.events;
+        assert!(events(&small.failure) <= events(&found()), "{small:?}");
+        assert!(toy(&small.failure.draws).is_some());
+    }
+
+    #[test]
     fn a_failure_that_needs_nothing_becomes_nothing() {
-        let always = |_: &[u64]| {
+        let always = |_: &[u64], _| {
             Some(Failure {
                 draws: vec![0; 9],
+                events: 1,
                 violation: Violation::new(Invariant::Own, Duration::ZERO, "always"),
             })
         };
         let failure = Failure {
             draws: vec![3; 40],
-            ..always(&[]).unwrap()
+            ..always(&[], 0).unwrap()
         };
         let small = minimize(failure, Budget { runs: 100 }, always);
         assert!(small.failure.draws.is_empty());
