@@ -14,10 +14,6 @@ use crate::options::Options;
 use crate::player::{Player, failure_of};
 use crate::{progress, table};
 
-/// So many seeds are played at most, each time that a bug is looked for.
-const LIMIT: u64 = 3_000;
-/// A bug that is withstood is looked for among so many seeds.
-const WITHSTOOD: u64 = 1_000;
 /// Stories that are written down: of so many times that a bug was caught.
 const STORIES: usize = 1;
 
@@ -75,8 +71,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 fn look_for(known: &'static Known, options: &Options, tick: &dyn Fn()) -> Findings {
     let player = Player::new(Some(known.bug));
     let (times, limit) = match known.fate {
-        Fate::Caught => (options.times, LIMIT),
-        Fate::Withstood => (1, WITHSTOOD),
+        Fate::Caught => (options.times, options.limit),
+        Fate::Withstood => (1, options.limit),
     };
     let catches = catches(times, limit, |seed| {
         tick();

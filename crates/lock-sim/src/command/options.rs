@@ -34,6 +34,9 @@ pub(crate) struct Options {
     /// How often each known bug is looked for.
     #[arg(long, default_value_t = 11, value_name = "N")]
     pub(crate) times: u64,
+    /// How many seeds are played at most, each time that a known bug is looked for.
+    #[arg(long, default_value_t = 3000, value_name = "N")]
+    pub(crate) limit: u64,
     /// The document that the table of known bugs stands in.
     #[arg(long, default_value = "docs/simulator.md", value_name = "FILE")]
     pub(crate) table: PathBuf,
@@ -47,7 +50,7 @@ pub(crate) struct Options {
     #[arg(long, default_value = "target/sim", value_name = "FOLDER")]
     pub(crate) stories: PathBuf,
     /// How many runs may be spent on making a failure small.
-    #[arg(long, default_value_t = 3000, value_name = "N")]
+    #[arg(long, default_value_t = 2000, value_name = "N")]
     pub(crate) shrink: usize,
 }
 

@@ -85,6 +85,8 @@ impl<'a> Cast<'a> {
             calls: BTreeMap::new(),
             notable: BTreeSet::new(),
         };
+        // A call that waits in the end is what somebody waits for.
+        let mut unanswered = BTreeSet::new();
         for entry in entries {
             match &entry.what {
                 What::Committed(Commit::Granted {
@@ -97,6 +99,9 @@ impl<'a> Cast<'a> {
                 }
                 What::Called { call, asks } => {
                     cast.calls.insert(*call, asks);
+                    if asks.wishes() && cast.is_about_lane(&entry.lane) {
+                        unanswered.insert(*call);
+                    }
                     if asks
                         .token()
                         .is_some_and(|token| violation.tokens.contains(&token))
@@ -104,15 +109,18 @@ impl<'a> Cast<'a> {
                         cast.notable.insert(*call);
                     }
                 }
-                What::Answered {
-                    call,
-                    answer: Answer::Granted(token),
-                } if violation.tokens.contains(token) => {
-                    cast.notable.insert(*call);
+                What::Answered { call, answer } => {
+                    unanswered.remove(call);
+                    if let Answer::Granted(token) = answer
+                        && violation.tokens.contains(token)
+                    {
+                        cast.notable.insert(*call);
+                    }
                 }
                 _ => {}
             }
         }
+        cast.notable.extend(unanswered);
         cast
     }
 

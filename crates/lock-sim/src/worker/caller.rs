@@ -87,8 +87,10 @@ impl Caller {
     }
 
     pub(super) async fn pause(&self, longest: Duration) {
-        // Never quite nothing, or time would stand still for the plainest tape.
-        let pause = Duration::from_millis(1) + self.node.runtime().jitter(longest);
+        // The plainest pause is the longest, in which the least happens; and none is quite nothing,
+        // or time would stand still.
+        let less = self.node.runtime().jitter(longest);
+        let pause = Duration::from_millis(1) + longest.saturating_sub(less);
         self.node.sleep(pause).await;
     }
 
