@@ -43,7 +43,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let work = || {
         while let Some(known) = KNOWN.get(next.fetch_add(1, Ordering::Relaxed)) {
             let findings = look_for(known, options, &|| bar.inc(1));
-            bar.println(table::line(&findings));
+            // Also where nobody sees the bar.
+            bar.suspend(|| println!("{}", table::line(&findings)));
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.push(findings);
         }

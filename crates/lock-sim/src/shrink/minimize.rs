@@ -54,6 +54,7 @@ pub fn minimize(
     loop {
         let before = search.best.draws.clone();
         for pass in [
+            passes::keep_beginnings,
             passes::cut_tail,
             passes::delete_spans,
             passes::zero_spans,

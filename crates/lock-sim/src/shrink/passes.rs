@@ -2,6 +2,17 @@
 
 use super::minimize::Shrinks;
 
+/// Keeps the beginning only, as little of it as will do: it is what decides the shape of a run.
+pub(super) fn keep_beginnings(search: &mut dyn Shrinks) {
+    let mut keep = 0;
+    while keep < search.draws().len() && !search.is_spent() {
+        if search.accepts(search.draws()[..keep].to_vec()) {
+            return;
+        }
+        keep += 1 + keep / 4;
+    }
+}
+
 /// Leaves the end away: halves, quarters and so on.
 pub(super) fn cut_tail(search: &mut dyn Shrinks) {
     let mut cut = search.draws().len() / 2;
