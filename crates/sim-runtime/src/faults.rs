@@ -269,6 +269,10 @@ impl Faults {
     }
 
     async fn until(&self, holds: impl Fn(&Link) -> bool) {
+        // Nearly always it does, and a subscription costs more than a look.
+        if holds(&self.0.link.borrow()) {
+            return;
+        }
         // The sender is in `self`, so the wait cannot fail.
         drop(self.0.link.subscribe().wait_for(holds).await);
     }

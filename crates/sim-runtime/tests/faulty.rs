@@ -388,8 +388,8 @@ fn a_link_can_be_cut_one_way() {
 #[test]
 fn an_observer_hears_of_every_mishap() {
     let scene = Scene::new(Weather::calm());
-    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let heard = std::sync::Arc::clone(&told);
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
     scene
         .faults
         .observe(move |mishap| heard.lock().unwrap().push(mishap));
