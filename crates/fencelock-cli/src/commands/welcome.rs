@@ -7,13 +7,20 @@ use crate::failure::Failure;
 const WELCOME: &str = "\
 fencelock: distributed locks that can be trusted
 
-Hold a lock on your own Postgres:
+Hold a lock on your own Postgres. Where is it, and as whom do you enter?
 
   export FENCELOCK_STORE=postgres://postgres@localhost/postgres
-  fencelock migrate                            # once: makes the schema \"dlock\"
+
+Once, make the schema \"dlock\" there; nothing else of the database is touched:
+
+  fencelock migrate
+
+Then run a command while the lock \"demo\" is held:
+
   fencelock run demo -- sh -c 'echo \"I hold demo with token $FENCELOCK_TOKEN\"'
 
-`fencelock --help` has the rest.
+Run it in two terminals with a sleep in it, and see one wait for the other. `fencelock doctor`
+tells what is wrong when something is; `fencelock --help` has the rest.
 ";
 
 pub(crate) fn run(context: &Context<'_>) -> Result<Exit, Failure> {

@@ -20,7 +20,7 @@ fn a_request_to_end_that_comes_with_the_grant_keeps_the_command_from_beginning()
         let token = guard.token();
         let run = Run::script(&url, &folder, &["k"], "echo > began");
         server.await_waiters("k", 1);
-        proxy.delay(Direction::ToClient, Duration::from_millis(500));
+        proxy.delay(Direction::ToClient, Duration::from_millis(200));
         server.release(guard);
         until(PATIENCE, "grant", || {
             let holder = server.read("k").holder;
@@ -29,7 +29,7 @@ fn a_request_to_end_that_comes_with_the_grant_keeps_the_command_from_beginning()
                 .then_some(())
         });
         run.signal(Signal::SIGSTOP);
-        sleep(Duration::from_secs(1));
+        sleep(Duration::from_millis(600));
         run.signal(Signal::SIGTERM);
         proxy.heal();
         run.signal(Signal::SIGCONT);

@@ -3,10 +3,11 @@
 // In helpers too, a failed unwrap is a failed test; and processes take real time.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![allow(clippy::disallowed_methods)]
-// What was measured is for those who read along.
+// Margins are measured.
 #![allow(clippy::print_stdout)]
 
 mod cut;
+mod first_look;
 mod grant;
 mod killed;
 mod leftovers;

@@ -4,20 +4,26 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use fencelock::spi::{Runtime, TokioRuntime};
-use nix::unistd::Pid;
-use tokio::net::unix::pipe;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::unistd::{Pid, read, write};
 
 use crate::helpers;
 
 /// How long it may take to answer; it is on the same machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How often it is looked whether it has answered.
+const LOOK: Duration = Duration::from_millis(1);
+
 /// The process that ends the command's group when this one cannot.
 #[derive(Debug)]
 pub(super) struct Supervisor {
     process: u32,
-    to: pipe::Sender,
-    from: pipe::Receiver,
+    // Read and written as they are: what a reactor knows of them may be older than the moment in which
+    // a stopped process goes on.
+    to: OwnedFd,
+    from: OwnedFd,
     heard: Vec<u8>,
     until: Duration,
     unsent: Vec<u8>,
@@ -36,8 +42,8 @@ impl Supervisor {
         };
         let mut supervisor = Self {
             process: child.id(),
-            to: pipe::Sender::from_owned_fd(OwnedFd::from(to))?,
-            from: pipe::Receiver::from_owned_fd(OwnedFd::from(from))?,
+            to: never_waiting(to.into())?,
+            from: never_waiting(from.into())?,
             heard: Vec::new(),
             until: Duration::ZERO,
             unsent: Vec::new(),
@@ -90,8 +96,9 @@ impl Supervisor {
         self.unsent.extend_from_slice(line.as_bytes());
         self.unsent.push(b'\n');
         while !self.unsent.is_empty() {
-            match self.to.try_write(&self.unsent) {
+            match write(&self.to, &self.unsent) {
                 Ok(count) => drop(self.unsent.drain(..count)),
+                Err(Errno::EINTR) => {}
                 // Its end is told by the system as that of a child.
                 Err(_) => return,
             }
@@ -102,8 +109,10 @@ impl Supervisor {
         let runtime: &dyn Runtime = &TokioRuntime::current();
         let said = async {
             while !self.has_said(word) {
-                self.from.readable().await?;
                 self.hear()?;
+                if !self.has_said(word) {
+                    runtime.sleep(LOOK).await;
+                }
             }
             Ok(())
         };
@@ -116,11 +125,12 @@ impl Supervisor {
     fn hear(&mut self) -> io::Result<()> {
         let mut buffer = [0; 64];
         loop {
-            match self.from.try_read(&mut buffer) {
+            match read(&self.from, &mut buffer) {
                 Ok(0) => return Err(io::Error::other("the supervisor has ended")),
                 Ok(count) => self.heard.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -130,4 +140,9 @@ impl Supervisor {
             .split(|byte| *byte == b'\n')
             .any(|line| line == word.as_bytes())
     }
+}
+
+fn never_waiting(pipe: OwnedFd) -> io::Result<OwnedFd> {
+    fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    Ok(pipe)
 }
