@@ -81,8 +81,8 @@ fn a_failure_becomes_a_short_story_that_its_tape_tells_again() {
     let (bug, seed, invariant) = caught("repeats-releases", 60);
     let first = failure(&play(Source::Seed(seed), bug, false)).unwrap();
     let events = first.events;
-    let small = minimize(first, Budget { runs: 250 }, |draws| {
-        failure(&replay(draws, bug, false))
+    let small = minimize(first, Budget { runs: 250 }, |draws, most| {
+        replay(draws, bug, most)
     });
     assert!(small.failure.events <= events);
     let run = play(tape(&small.failure.draws), bug, true);
