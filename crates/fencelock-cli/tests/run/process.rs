@@ -15,7 +15,10 @@ use crate::scratch::{PATIENCE, Scratch};
 
 /// `fencelock` with nothing of the surroundings, in this folder.
 pub(crate) fn fencelock(store: &str, folder: &Scratch) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fencelock"));
+    // Whoever started the tests may ignore signals, as shells have jobs in the background do, and
+    // what is ignored is inherited.
+    let mut command = Command::new("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_fencelock")]);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("FENCELOCK_") || text.starts_with("PG") {

@@ -95,8 +95,9 @@ fn become_shell() {
     // The first terminal that the leader of a session opens is that of the session.
     let tty = OpenOptions::new().read(true).write(true).open(tty).unwrap();
     let script = std::env::var(SCRIPT).unwrap();
-    let error = Command::new("bash")
-        .args(["-m", "-c", &script])
+    // Signals that are ignored here would be so for the shell and all that it starts.
+    let error = Command::new("env")
+        .args(["--default-signal", "bash", "-m", "-c", &script])
         .env_remove(TTY)
         .stdin(tty.try_clone().unwrap())
         .stdout(tty.try_clone().unwrap())

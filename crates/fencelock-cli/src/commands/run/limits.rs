@@ -28,7 +28,7 @@ impl Limits {
         let limits = Self {
             grace: grace.unwrap_or(Self::USUAL_GRACE).min(most),
             reserve: (ttl / 20).clamp(Duration::from_millis(100), Duration::from_millis(500)),
-            beat: (ttl / 30).min(Duration::from_millis(500)),
+            beat: (ttl / 30).min(Duration::from_millis(250)),
         };
         (limits, capped)
     }

@@ -364,7 +364,10 @@ impl State {
         let lease = self.sessions.get_mut(&session)?;
         lease.deadline = now + lease.ttl.as_duration();
         let remaining = lease.ttl.as_duration();
-        let ghost = |lock: &Lock| lock.session == session && !attempts.contains(&lock.attempt);
+        let listed = |lock: &Lock| {
+            attempts.contains(&lock.attempt) || grants.iter().any(|grant| grant.token == lock.token)
+        };
+        let ghost = |lock: &Lock| lock.session == session && !listed(lock);
         let ghosts: Vec<_> = self
             .locks
             .values()
