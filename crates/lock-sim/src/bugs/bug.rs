@@ -18,8 +18,6 @@ pub enum Bug {
 pub enum ClusterBug {
     /// A leader that was deposed goes on to revoke leases, which the new leader has renewed.
     DeposedLeaderRevokes,
-    /// A lease ends, and the keys that were bound to it stand.
-    ForgetsKeysOfLeases,
     /// What is written under a lease that has just ended is written all the same, and belongs to no
     /// lease.
     GrantsUnderEndedLeases,

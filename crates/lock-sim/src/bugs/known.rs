@@ -75,12 +75,6 @@ pub const KNOWN: &[Known] = &[
         "a lock is granted without a second look at its lease, and belongs to none",
         "etcd 11456, found by Jepsen",
     ),
-    known(
-        "forgets-keys-of-leases",
-        Bug::Cluster(ClusterBug::ForgetsKeysOfLeases),
-        "a lease ends, and the keys that were bound to it stand",
-        "etcd, leases after a restore",
-    ),
     withstood(
         "renews-revoked-leases",
         Bug::Cluster(ClusterBug::RenewsRevokedLeases),

@@ -53,9 +53,14 @@ fn table(found: &[Findings]) -> String {
     let withstood = found
         .iter()
         .filter(|findings| findings.known.fate == Fate::Withstood);
+    let every_time = caught
+        .iter()
+        .filter(|findings| findings.catches.missed == 0);
     text.push_str(&format!(
-        "Caught: {} bugs. Seeds are the median of {} times, and the most.\n\n",
+        "Of {} bugs, {} were caught each of the {} times that they were looked for. Seeds are the \
+         median, and the most; a dash stands where a bug was not caught in time.\n\n",
         caught.len(),
+        every_time.count(),
         caught.first().map_or(0, |findings| times(findings)),
     ));
     text.push_str(
@@ -141,6 +146,18 @@ mod tests {
             },
             events: vec![9, 12],
         }
+    }
+
+    #[test]
+    fn a_bug_that_was_missed_is_not_called_caught() {
+        let mut missed = findings(&[3]);
+        missed.catches.missed = 2;
+        let table = table(&[findings(&[3, 1, 2]), missed]);
+        assert!(
+            table.starts_with("Of 2 bugs, 1 were caught each"),
+            "{table}"
+        );
+        assert!(table.contains("| INV-01 | – | – | 9 |"), "{table}");
     }
 
     #[test]
