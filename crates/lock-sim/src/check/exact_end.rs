@@ -60,7 +60,8 @@ impl Checker for ExactEnd {
                     return;
                 };
                 let stands = scene.truth.key(key).and_then(|facts| facts.stands(*token));
-                if stands.is_some() {
+                // A backup may bring back what was released.
+                if stands.is_some() && !scene.truth.rewound {
                     let sentence =
                         format!("token {token} of {key:?} is called released, and stands");
                     found.push(about(entry, key, *token, sentence));

@@ -104,6 +104,36 @@ fn a_grant_that_two_callers_are_given_is_found() {
     );
 }
 
+/// INV-01
+#[test]
+fn until_a_recovery_a_backup_may_give_a_token_out_again() {
+    let mut script = Script::new();
+    let first = script.acquire(a());
+    script.wait(10).granted(a(), 5, 1);
+    script.answer(a(), first, Answer::Granted(token(5)));
+    script.release(a(), 5);
+    script.commit(Lane::Operator, Commit::Restored);
+    let second = script.acquire(b());
+    script.wait(10).granted(b(), 5, 1);
+    script.answer(b(), second, Answer::Granted(token(5)));
+    finds_nothing(&script);
+}
+
+/// INV-06
+#[test]
+fn until_a_recovery_a_backup_may_bring_back_what_was_released() {
+    let mut script = Script::new();
+    let taken = script.acquire(a());
+    script.wait(10).granted(a(), 5, 1);
+    script.answer(a(), taken, Answer::Granted(token(5)));
+    let release = script.release_call(a(), 5);
+    script.ended(a(), 5, EndCause::Deleted);
+    script.commit(Lane::Operator, Commit::Restored);
+    script.granted(Lane::Operator, 5, 1);
+    script.answer(a(), release, Answer::Released);
+    finds_nothing(&script);
+}
+
 /// INV-02
 #[test]
 fn a_grant_that_outlives_its_session_is_found() {
