@@ -134,6 +134,32 @@ fn until_a_recovery_a_backup_may_bring_back_what_was_released() {
     finds_nothing(&script);
 }
 
+/// INV-06
+#[test]
+fn whoever_took_a_session_over_may_end_it_when_a_backup_has_brought_it_back() {
+    let opened = |session| Commit::SessionOpened {
+        session,
+        owner: "client a".into(),
+        ttl: TTL,
+    };
+    let mut script = Script::new();
+    script.commit(
+        b(),
+        Commit::SessionTaken {
+            session: session(1),
+        },
+    );
+    script.session_ended(b(), 1, EndCause::LeaseRevoked);
+    script.commit(Lane::Operator, Commit::Restored);
+    script.commit(a(), opened(session(1)));
+    script.commit(Lane::Operator, Commit::Recovered { term: 1 });
+    script.session_ended(b(), 1, EndCause::LeaseRevoked);
+    finds_nothing(&script);
+    script.commit(a(), opened(session(3)));
+    script.session_ended(b(), 3, EndCause::LeaseRevoked);
+    finds(&script, Invariant::ExactEnd, "is ended by client b");
+}
+
 /// INV-02
 #[test]
 fn a_grant_that_outlives_its_session_is_found() {

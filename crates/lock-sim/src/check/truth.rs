@@ -292,8 +292,13 @@ impl Truth {
                 self.term = self.term.max(*term);
             }
             Commit::SessionOpened { session, ttl, .. } => {
+                // A backup brings sessions back as they were; whoever took one over since then goes on
+                // to end it.
+                let known = self.sessions.remove(session);
+                let mut keepers = known.map_or_else(Vec::new, |known| known.keepers);
+                keepers.push(entry.lane.clone());
                 let facts = SessionFacts {
-                    keepers: vec![entry.lane.clone()],
+                    keepers,
                     ttl: *ttl,
                     until: entry.at + *ttl,
                     ended: None,
