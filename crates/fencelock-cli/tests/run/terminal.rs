@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use nix::fcntl::OFlag;
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
-use nix::unistd::setsid;
+use nix::unistd::{setsid, tcgetpgrp};
 
 use crate::process::{fencelock, until};
 use crate::scratch::{PATIENCE, Scratch};
@@ -74,6 +74,15 @@ impl Terminal {
     fn await_text(&self, text: &str) {
         until(PATIENCE, &format!("{text:?} on the screen"), || {
             self.screen.lock().unwrap().contains(text).then_some(())
+        });
+    }
+
+    /// Waits until the keys reach this group.
+    #[track_caller]
+    fn await_in_front(&self, group: i64) {
+        until(PATIENCE, "group in front", || {
+            let in_front = tcgetpgrp(&self.keys).unwrap();
+            (i64::from(in_front.as_raw()) == group).then_some(())
         });
     }
 }
@@ -150,7 +159,7 @@ fn the_stop_key_gives_the_shell_its_terminal_back_until_the_job_goes_on() {
     let folder = Scratch::new();
     let script = format!(
         "{}; echo stopped $?; read go; fg; echo status $?",
-        run("echo go; exec sleep 100")
+        run("echo $$ > group; echo go; exec sleep 100")
     );
     let test = "terminal::the_stop_key_gives_the_shell_its_terminal_back_until_the_job_goes_on";
     let mut terminal = Terminal::run(test, &folder, &script);
@@ -158,8 +167,7 @@ fn the_stop_key_gives_the_shell_its_terminal_back_until_the_job_goes_on() {
     terminal.type_in("\x1a");
     terminal.await_text("stopped 14");
     terminal.type_in("\n");
-    // The job is in front again when its keys reach it.
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    terminal.await_in_front(folder.number("group"));
     terminal.type_in("\x03");
     terminal.await_text("status 130");
 }
