@@ -48,13 +48,20 @@ pub(crate) fn script(url: &StoreUrl) -> Option<String> {
     }
 }
 
+/// What a role of a database is to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Duty {
+    Locks,
+    ClearingUp,
+}
+
 /// See [`Installation::rights`](crate::Installation::rights).
-pub(crate) fn rights(url: &StoreUrl, role: &str) -> Option<String> {
+pub(crate) fn rights(url: &StoreUrl, role: &str, duty: Duty) -> Option<String> {
     match &url.target {
         #[cfg(feature = "postgres")]
-        Target::Postgres(_) => Some(postgres::rights(role)),
+        Target::Postgres(_) => Some(postgres::rights(role, duty)),
         _ => {
-            let _no_rights_to_give = role;
+            let _no_rights_to_give = (role, duty);
             None
         }
     }

@@ -1,6 +1,6 @@
 use lock_spi::{Finding, Migration};
 
-use crate::connect::{self, StoreUrl};
+use crate::connect::{self, Duty, StoreUrl};
 use crate::error::Result;
 
 /// A store as an operator finds it: before locks are kept in it, or when none can be.
@@ -50,7 +50,15 @@ impl Installation {
     /// such statements.
     #[must_use]
     pub fn rights(&self, role: &str) -> Option<String> {
-        connect::rights(&self.url, role)
+        connect::rights(&self.url, role, Duty::Locks)
+    }
+
+    /// The statements that let a role of the database clear away what is dead
+    /// ([`Admin::reap_expired`](crate::Admin::reap_expired)), and nothing else; `None` where a store
+    /// has no such statements.
+    #[must_use]
+    pub fn reaper_rights(&self, role: &str) -> Option<String> {
+        connect::rights(&self.url, role, Duty::ClearingUp)
     }
 
     /// Looks for whatever an operator should know, whether or not locks can be kept here. It includes

@@ -339,8 +339,8 @@ pub trait LockStore: Debug + Send + Sync + 'static {
 
     /// Clears what is dead, at most `limit` entries: `async fn reap_expired(&self, limit: u32) -> Result<u32>`.
     ///
-    /// Stores that expire by themselves ([`Expiry::ByItself`](crate::Expiry::ByItself)) answer 0 and
-    /// do nothing.
+    /// Fewer than `limit` says that nothing is left for now. Stores that expire by themselves
+    /// ([`Expiry::ByItself`](crate::Expiry::ByItself)) answer 0 and do nothing.
     ///
     /// # Contract
     ///

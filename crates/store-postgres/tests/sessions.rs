@@ -38,6 +38,35 @@ async fn a_deserted_session_is_closed() {
     assert_eq!(insist(async || node.renew(&[]).await).await, None);
 }
 
+/// One call clears and forgets all that is dead, also where that is more than a single statement may
+/// hold locks of; and fewer than were allowed says that nothing is left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clearing_up_goes_on_until_nothing_is_left() {
+    let server = server().await;
+    let node = Node::at(&server.url(DATABASE)).await;
+    let grant = node.acquire(&key("held")).await;
+    let deserted = "INSERT INTO dlock.locks (namespace, lock_key, held, session, incarnation) \
+                    SELECT namespace, 'held-' || n, true, 7, 7 \
+                    FROM dlock.sessions, generate_series(1, 2500) n; \
+                    INSERT INTO dlock.locks (namespace, lock_key) \
+                    SELECT namespace, 'idle-' || n \
+                    FROM dlock.sessions, generate_series(1, 2500) n; \
+                    INSERT INTO dlock.spent (namespace, session, attempt, at) \
+                    SELECT namespace, 7, gen_random_uuid(), 'epoch' \
+                    FROM dlock.sessions, generate_series(1, 9000) n";
+    server.psql(DATABASE, deserted).unwrap();
+    assert_eq!(node.store.reap_expired(10_000).await.unwrap(), 2500);
+    let count = |what: &str| {
+        let count = server.psql(DATABASE, &format!("SELECT count(*) FROM dlock.{what}"));
+        count.unwrap()
+    };
+    assert_eq!(count("spent"), "0");
+    assert_eq!(count("locks WHERE held"), "1");
+    assert_eq!(count("locks WHERE lock_key LIKE 'idle-%'"), "0");
+    assert_eq!(node.store.reap_expired(10_000).await.unwrap(), 0);
+    assert!(node.renew(&[&grant]).await.unwrap().is_some());
+}
+
 /// Where every request of an attempt was answered the database forgets it with its release; where
 /// one was not, a late copy of it must find that the attempt is over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

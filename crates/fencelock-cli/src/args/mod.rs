@@ -39,6 +39,7 @@ pub(crate) enum Command {
     Wait(commands::wait::Args),
     Migrate(commands::migrate::Args),
     Doctor(commands::doctor::Args),
+    Reap(commands::reap::Args),
     Recover(commands::recover::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),

@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Print the statements that let this role of the database use the locks
     #[arg(long, value_name = "ROLE")]
     print_grants: Option<String>,
+    /// It is to clear away what is dead (fencelock reap), and nothing else
+    #[arg(long, requires = "print_grants")]
+    reaper: bool,
 }
 
 #[derive(Serialize)]
@@ -53,7 +56,10 @@ pub(crate) async fn run(args: Args, context: &Context<'_>) -> Result<Exit, Failu
     let installation = context.installation()?;
     if args.print || args.print_grants.is_some() {
         let script = args.print.then(|| installation.script());
-        let rights = args.print_grants.map(|role| installation.rights(&role));
+        let rights = args.print_grants.map(|role| match args.reaper {
+            true => installation.reaper_rights(&role),
+            false => installation.rights(&role),
+        });
         let parts: Vec<_> = script.into_iter().chain(rights).flatten().collect();
         if parts.is_empty() {
             context.output.note("this store needs nothing made");

@@ -6,6 +6,7 @@ pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod migrate;
+pub(crate) mod reap;
 pub(crate) mod recover;
 pub(crate) mod release;
 pub(crate) mod revocations;
@@ -36,6 +37,7 @@ pub(crate) async fn run(command: Option<Command>, context: &Context<'_>) -> Resu
         Some(Command::Wait(args)) => wait::run(args, context).await,
         Some(Command::Migrate(args)) => migrate::run(args, context).await,
         Some(Command::Doctor(args)) => doctor::run(args, context).await,
+        Some(Command::Reap(args)) => reap::run(args, context).await,
         Some(Command::Recover(args)) => recover::run(args, context).await,
         Some(Command::Completions(args)) => completions::run(&args, context),
         Some(Command::Man(args)) => man::run(&args, context),

@@ -6,13 +6,14 @@ use crate::command::run;
 use crate::snapshots::assert_constant;
 
 const NOWHERE: &str = "memory:";
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "completions",
     "doctor",
     "inspect",
     "list",
     "man",
     "migrate",
+    "reap",
     "recover",
     "release",
     "revocations",

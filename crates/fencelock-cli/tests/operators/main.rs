@@ -15,6 +15,7 @@ mod help;
 mod looking;
 mod migrating;
 mod pooler;
+mod reaping;
 mod recovering;
 mod sites;
 mod snapshots;

@@ -134,7 +134,7 @@ fn a_request_to_end_while_waiting_ends_it_at_once_and_leaves_no_place() {
         run.signal(Signal::SIGINT);
         assert_eq!(run.status(), 130);
         let took = begun.elapsed();
-        assert!(took < Duration::from_secs(1), "{took:?}");
+        assert!(took < Duration::from_secs(5), "{took:?}");
         server.await_waiters("k", 0);
         assert!(!folder.has("began"));
         server.release(guard);

@@ -85,6 +85,24 @@ impl Admin {
         Ok(of(&*self.store)?.migrate().await?)
     }
 
+    /// Clears away what is dead, at most `limit` entries: sessions that are closed or expired, their
+    /// places and grants, and what was remembered of them for long enough. Fewer than `limit` says
+    /// that nothing is left for now. No lock waits for it; a store that keeps tables grows without.
+    ///
+    /// A store that expires by itself, as etcd and the embedded one do, answers 0.
+    ///
+    /// # Errors
+    ///
+    /// `Denied` for a role of Postgres that may not clear up, and those of the store. When the effect
+    /// is `Unknown`, some of it may be done.
+    ///
+    /// # Cancel safety
+    ///
+    /// Remote effect: may already have happened. On drop: it runs to its end. Queue place: none.
+    pub async fn reap_expired(&self, limit: u32) -> Result<u32> {
+        Ok(self.store.reap_expired(limit).await?)
+    }
+
     /// Prepares a recovery, after a restore or a fail-over that lost writes: it ends every session,
     /// grant and place of the namespace, keeps it closed for `hold_off`, and raises the term, so that
     /// every later token is above every earlier one. Nothing happens before

@@ -4,6 +4,7 @@ use lock_spi::{Finding, Migration};
 use store_postgres::schema::{self, Role};
 use store_postgres::{ClientConfig, PostgresClient, PostgresConfig, PostgresLockStore};
 
+use super::Duty;
 use super::url::Settings;
 use crate::builder::tokio_runtime;
 use crate::client::Client;
@@ -22,9 +23,13 @@ pub(super) fn script() -> String {
     schema::sql()
 }
 
-/// The statements that let a role use it.
-pub(super) fn rights(role: &str) -> String {
-    schema::grants(Role::Application, role)
+/// The statements that let a role do its duty.
+pub(super) fn rights(role: &str, duty: Duty) -> String {
+    let kind = match duty {
+        Duty::Locks => Role::Application,
+        Duty::ClearingUp => Role::Reaper,
+    };
+    schema::grants(kind, role)
 }
 
 /// Looks at a database, whether or not it has the schema.

@@ -102,7 +102,7 @@ BEGIN
     SELECT 'not_reaped', 'warning',
            format('%s sessions of namespace %s ended long ago and were not cleared', count(*),
                   s.namespace),
-           'call reap_expired from time to time'
+           'run fencelock reap from time to time'
       FROM dlock.sessions s
      WHERE coalesce(s.closed_at, s.expires_at) < clock_timestamp() - 24 * m.tombstone
      GROUP BY s.namespace;

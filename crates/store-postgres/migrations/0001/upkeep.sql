@@ -56,7 +56,8 @@ BEGIN
 END $f$;
 
 -- Clears at most p_limit dead sessions, places and grants of a namespace, and forgets as many old
--- things. Looks at p_limit lock rows after p_after; next_key continues, NULL: the end was reached.
+-- things of each kind. Looks at p_limit lock rows after p_after; next_key continues, NULL: nothing
+-- is left.
 CREATE FUNCTION dlock.reap_1(
   p_ns text, p_limit int, p_after text, p_lock_ms int, OUT cleared int, OUT next_key text)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER
@@ -66,6 +67,7 @@ DECLARE
   m dlock.meta;
   v_count int;
   v_left int := p_limit;
+  v_forgotten int := 0;
   v_rows dlock.locks[];
   v_retired bigint;
 BEGIN
@@ -102,12 +104,15 @@ BEGIN
      LIMIT p_limit FOR UPDATE SKIP LOCKED)
   DELETE FROM dlock.sessions s USING old
    WHERE s.namespace = p_ns AND s.session = old.session;
+  GET DIAGNOSTICS v_forgotten = ROW_COUNT;
   WITH old AS MATERIALIZED (
     SELECT e.session, e.attempt FROM dlock.spent e
      WHERE e.namespace = p_ns AND e.at < clock_timestamp() - m.attempt_memory
      LIMIT p_limit FOR UPDATE SKIP LOCKED)
   DELETE FROM dlock.spent e USING old
    WHERE e.namespace = p_ns AND e.session = old.session AND e.attempt = old.attempt;
+  GET DIAGNOSTICS v_count = ROW_COUNT;
+  v_forgotten := greatest(v_forgotten, v_count);
 
   IF v_left = 0 THEN
     cleared := p_limit;
@@ -153,6 +158,9 @@ BEGIN
   SELECT max(f.token) INTO v_retired FROM forgotten f;
   IF v_retired IS NOT NULL THEN
     UPDATE dlock.meta x SET retired = v_retired WHERE x.one AND x.retired < v_retired;
+  END IF;
+  IF v_forgotten = p_limit THEN
+    next_key := coalesce(next_key, p_after, '');
   END IF;
   cleared := p_limit - v_left;
 END $f$;

@@ -34,7 +34,7 @@ pub(crate) use notify::{Channel, Notify};
 pub(crate) use open::{Open, Opened};
 pub(crate) use operators::{Diagnose, Diagnosis, Format, ListSessions, ListWaiters};
 pub(crate) use read::Read;
-pub(crate) use reap::Reap;
+pub(crate) use reap::{Reap, Reaped};
 pub(crate) use recover::Recover;
 pub(crate) use release::{Ending, Release, Released};
 pub(crate) use release_many::ReleaseMany;
