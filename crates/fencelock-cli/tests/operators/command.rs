@@ -36,15 +36,20 @@ pub(crate) fn fencelock(store: &str, arguments: &[&str]) -> Command {
 
 /// Runs it to its end.
 pub(crate) fn run(store: &str, arguments: &[&str]) -> Ended {
-    let output = fencelock(store, arguments).output().expect("it starts");
-    Ended {
-        status: output.status.code().expect("no signal ended it"),
-        stdout: String::from_utf8(output.stdout).expect("UTF-8"),
-        stderr: String::from_utf8(output.stderr).expect("UTF-8"),
-    }
+    Ended::of(&mut fencelock(store, arguments))
 }
 
 impl Ended {
+    /// Runs the command to its end.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let output = command.output().expect("it starts");
+        Self {
+            status: output.status.code().expect("no signal ended it"),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
+
     /// Its data, where all went well.
     #[track_caller]
     pub(crate) fn data(self) -> String {

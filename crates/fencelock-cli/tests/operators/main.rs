@@ -11,6 +11,7 @@ mod clients;
 mod command;
 pub(crate) mod doctor;
 mod ending;
+mod entering;
 mod help;
 mod looking;
 mod migrating;

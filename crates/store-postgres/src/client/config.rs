@@ -31,7 +31,8 @@ use super::url::{hosts_of, ssl_mode};
 ///
 /// What the URL leaves out is taken from libpq's variables `PGHOST`, `PGPORT`, `PGUSER`,
 /// `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`, `PGSSLROOTCERT`, `PGSSLCERT`, `PGSSLKEY`, `PGAPPNAME`
-/// and `PGCONNECT_TIMEOUT` when a client is made of it. `Debug` shows no password.
+/// and `PGCONNECT_TIMEOUT` when a client is made of it; a password that is in neither, from the
+/// password file (`PGPASSFILE`, else `.pgpass` in the home folder). `Debug` shows no password.
 ///
 /// # Examples
 ///

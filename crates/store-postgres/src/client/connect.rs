@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lock_spi::{Effect, Elapsed, Error, ErrorKind, Instant, Result, Runtime};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
@@ -264,7 +265,7 @@ impl PostgresClient {
     fn options(&self, host: &Host, mark: &str) -> PgConnectOptions {
         let config = &self.0.config;
         let name = config.application_name.as_deref();
-        let mut options = PgConnectOptions::new_without_pgpass()
+        let mut options = with_password_of(config, host)
             .host(&host.name)
             .port(host.port)
             .application_name(name.unwrap_or(APPLICATION_NAME))
@@ -273,9 +274,6 @@ impl PostgresClient {
             .disable_statement_logging();
         if let Some(user) = &config.user {
             options = options.username(user);
-        }
-        if let Some(password) = &config.password {
-            options = options.password(&password.0);
         }
         if let Some(database) = &config.database {
             options = options.database(database);
@@ -294,6 +292,27 @@ impl PostgresClient {
         }
         options
     }
+}
+
+/// Options with the password: what was configured, else what the password file has for this host.
+fn with_password_of(config: &ClientConfig, host: &Host) -> PgConnectOptions {
+    let none = PgConnectOptions::new_without_pgpass();
+    if let Some(password) = &config.password {
+        return none.password(&password.0);
+    }
+    // Sqlx looks into the file for nothing but a URL that it reads.
+    let mut url = format!("postgres:///?port={}", host.port);
+    let parts = [
+        ("host", Some(&host.name)),
+        ("user", config.user.as_ref()),
+        ("dbname", config.database.as_ref()),
+    ];
+    for (name, value) in parts {
+        if let Some(value) = value {
+            url += &format!("&{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC));
+        }
+    }
+    url.parse().unwrap_or(none)
 }
 
 async fn within<T>(
