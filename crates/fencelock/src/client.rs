@@ -92,7 +92,9 @@ impl Client {
     /// | `postgres://HOST,HOST/DATABASE` | a database of PostgreSQL that has the locks' schema; the port is 5432 unless given |
     ///
     /// Parameters follow a `?`: `namespace=NAME`, `owner=LABEL`, and `ttl=15s` or `ttl=1500ms`. These
-    /// are taken as they stand: nothing is percent-decoded.
+    /// are taken as they stand: nothing is percent-decoded. For etcd and Postgres there is also
+    /// `request_timeout=2s`, how long one request may take: 1 s unless given, and never more than a
+    /// third of the ttl.
     ///
     /// For etcd there are also `ca=PATH`, `cert=PATH` and `key=PATH`, all in PEM, `tls=true`,
     /// `ping=SECONDS` for how often a connection in use is asked for a sign of life, and

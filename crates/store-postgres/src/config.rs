@@ -51,7 +51,8 @@ impl PostgresConfig {
     }
 
     /// How long one call may take, with the connection that it needs; 1 s unless set, and never more
-    /// than a third of the ttl of the session that it is for.
+    /// than a third of the ttl of the session that it is for. The first, by which a store connects,
+    /// may take five times as long.
     #[must_use]
     pub fn with_request_timeout(mut self, limit: Duration) -> Self {
         self.periods.request_timeout = limit;
@@ -75,6 +76,11 @@ impl PostgresConfig {
     /// The limit of a call that concerns no session.
     pub(crate) fn request_timeout(&self) -> Duration {
         self.periods.request_timeout
+    }
+
+    /// The limit of the first call.
+    pub(crate) fn limit_to_connect(&self) -> Duration {
+        self.periods.request_timeout.saturating_mul(5)
     }
 
     /// The limit of a call for a session: two of them and a pause fit in its life.

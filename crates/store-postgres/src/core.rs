@@ -49,7 +49,10 @@ impl Core {
         let high = u128::from(runtime.random()) << 64;
         let instance = Uuid::from_u128(high | u128::from(runtime.random()));
         let channel = Channel { instance };
-        let channel = client.call(config.request_timeout(), &channel).await?.reply;
+        let channel = client
+            .call(config.limit_to_connect(), &channel)
+            .await?
+            .reply;
         Ok(Self {
             client,
             runtime,

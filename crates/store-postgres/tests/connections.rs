@@ -3,15 +3,17 @@
 mod stage;
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use lock_spi::{ErrorKind, InsertOutcome, LockStore, Queue};
 use store_postgres::PostgresLockStore;
-use test_servers::Postgres;
+use test_servers::{Direction, Postgres, Proxy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::stage::{
-    DATABASE, Node, attempt, client, config, insist, key, runtime, server, url_of, with_schema,
+    DATABASE, Node, attempt, client, config, end_backends, insist, key, runtime, server, url_of,
+    with_schema,
 };
 
 async fn refused(url: &str) -> lock_spi::Error {
@@ -37,6 +39,22 @@ async fn of_several_hosts_the_one_that_takes_writes_is_used() {
     let error = refused(&url_of(&hosts[..2])).await;
     assert_eq!(error.kind(), ErrorKind::NotLeader, "{error:?}");
     assert!(error.is_retryable());
+}
+
+/// Over a way so long that a new connection takes longer than a call may, one is found all the same,
+/// also after all were lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_a_long_way_connections_are_made_although_they_take_longer_than_a_call() {
+    let server = server().await;
+    let proxy = Proxy::to(&server.address()).unwrap();
+    for direction in [Direction::ToServer, Direction::ToClient] {
+        proxy.delay(direction, Duration::from_millis(150));
+    }
+    let url = url_of(&[proxy.endpoint()]);
+    let node = Node::with(&url, config(), lock_spi::Ttl::DEFAULT.as_duration()).await;
+    let grant = node.acquire(&key("far")).await;
+    assert!(end_backends(&server, "true") > 0);
+    assert!(insist(async || node.store.delete_if_owner(&grant.key, grant.token).await).await);
 }
 
 /// P9, P10, P39, backends tests 47 and 58: the primary is lost and the standby promoted. The store

@@ -29,5 +29,9 @@ pub(super) async fn examine(url: &str, settings: &Settings) -> Result<Vec<Findin
 }
 
 fn config_of(settings: &Settings) -> EtcdConfig {
-    EtcdConfig::new(settings.namespace.clone().unwrap_or_default())
+    let config = EtcdConfig::new(settings.namespace.clone().unwrap_or_default());
+    match settings.request_timeout {
+        Some(limit) => config.with_request_timeout(limit),
+        None => config,
+    }
 }

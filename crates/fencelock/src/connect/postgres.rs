@@ -13,7 +13,10 @@ use crate::error::Result;
 /// Connects to a database by the part of the URL that is about it.
 pub(super) async fn connect(url: &str, settings: Settings) -> Result<Client> {
     let runtime = tokio_runtime()?;
-    let config = PostgresConfig::new(settings.namespace.clone().unwrap_or_default());
+    let mut config = PostgresConfig::new(settings.namespace.clone().unwrap_or_default());
+    if let Some(limit) = settings.request_timeout {
+        config = config.with_request_timeout(limit);
+    }
     let store = PostgresLockStore::connect(client(url)?, Arc::clone(&runtime), config).await?;
     settings.client(store, runtime)
 }

@@ -35,6 +35,7 @@ pub(super) struct Settings {
     pub(super) namespace: Option<Namespace>,
     pub(super) owner: Option<Owner>,
     pub(super) ttl: Option<Ttl>,
+    pub(super) request_timeout: Option<Duration>,
 }
 
 impl FromStr for StoreUrl {
@@ -64,6 +65,9 @@ impl FromStr for StoreUrl {
                 others.push(parameter);
             }
         }
+        if settings.request_timeout.is_some() && matches!(target, Target::Memory(_)) {
+            others.insert(0, "request_timeout");
+        }
         match (&mut target, &*others) {
             (_, []) => {}
             (Target::Etcd(url) | Target::Postgres(url), others) => {
@@ -89,7 +93,14 @@ impl Settings {
         match name {
             "namespace" => self.namespace = Some(Namespace::new(value)?),
             "owner" => self.owner = Some(Owner::new(value)?),
-            "ttl" => self.ttl = Some(Ttl::new(duration(value)?)?),
+            "ttl" => self.ttl = Some(Ttl::new(duration(name, value)?)?),
+            "request_timeout" => {
+                let limit = duration(name, value)?;
+                if limit.is_zero() {
+                    return Err(Error::invalid(format!("{name} {value:?} leaves no time")));
+                }
+                self.request_timeout = Some(limit);
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -111,13 +122,15 @@ impl Settings {
 }
 
 /// A whole number of `s` or `ms`.
-fn duration(text: &str) -> Result<Duration> {
+fn duration(name: &str, text: &str) -> Result<Duration> {
     let (digits, unit): (_, fn(u64) -> Duration) = match text.strip_suffix("ms") {
         Some(digits) => (digits, Duration::from_millis),
         None => (text.strip_suffix('s').unwrap_or(""), Duration::from_secs),
     };
     let number = digits.parse().map_err(|_| {
-        Error::invalid(format!("ttl {text:?} is not a number of s or ms, like 15s"))
+        Error::invalid(format!(
+            "{name} {text:?} is not a number of s or ms, like 15s"
+        ))
     })?;
     Ok(unit(number))
 }
@@ -159,6 +172,9 @@ mod tests {
         let parsed: StoreUrl = "etcd://a?x=1&namespace=n&ttl=9s".parse().unwrap();
         assert_eq!(parsed.settings.namespace, Namespace::new("n").ok());
         assert_eq!(parsed.settings.ttl, Ttl::from_secs(9).ok());
+        let parsed: StoreUrl = "etcd://a?request_timeout=1500ms".parse().unwrap();
+        let limit = parsed.settings.request_timeout;
+        assert_eq!(limit, Some(Duration::from_millis(1500)));
     }
 
     #[test]
@@ -184,6 +200,15 @@ mod tests {
                 "scheme \"redis\" is unknown; there are memory:",
             ),
             ("memory:?colour=red", "parameter \"colour\" is unknown"),
+            (
+                "memory:?request_timeout=2s",
+                "parameter \"request_timeout\" is unknown",
+            ),
+            (
+                "etcd://a?request_timeout=2m",
+                "request_timeout \"2m\" is not a number of s or ms",
+            ),
+            ("etcd://a?request_timeout=0s", "leaves no time"),
             ("memory:?namespace=A", "namespace \"A\""),
             ("memory:?ttl=15", "\"15\" is not a number of s or ms"),
             ("memory:?ttl=s", "\"s\" is not a number"),

@@ -23,7 +23,7 @@ use super::url::{hosts_of, ssl_mode};
 /// | `sslmode` | `disable`, `allow`, `prefer`, `require`, `verify-ca` or `verify-full`; `prefer` unless given |
 /// | `sslrootcert=PATH` | the authorities to trust, in PEM; the system's unless given |
 /// | `sslcert=PATH`, `sslkey=PATH` | the client's own certificate and key, in PEM |
-/// | `connect_timeout=SECONDS` | how long one host may take to let us in; no longer than a call |
+/// | `connect_timeout=SECONDS` | how long one host may take to let us in; 10 s unless given |
 /// | `application_name` | what the server shows in `pg_stat_activity`; `fencelock` unless given |
 /// | `host`, `port`, `user`, `password`, `dbname` | the same as in the address |
 /// | `target_session_attrs` | `read-write` or `primary`; both are what is done anyway |

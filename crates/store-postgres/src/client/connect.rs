@@ -32,13 +32,17 @@ const STARTUP: [(&str, &str); 7] = [
 const APPLICATION_NAME: &str = "fencelock";
 /// How long a host may take that is only looked at.
 const LOOK_LIMIT: Duration = Duration::from_secs(3);
+/// How long a connection may take that no call waits for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The way to a database: connections of its own, as many as it needs, and no more than it may.
 ///
 /// Clones are handles to the same connections. Nothing is connected before it is needed.
 ///
 /// Each call has one deadline for everything: a free connection, a new one if need be, the
-/// statement. A connection on which an answer is missing is closed and never used again.
+/// statement. A connection on which an answer is missing is closed and never used again. A new
+/// connection takes several round trips; where they are long, one is opened in the background for
+/// the calls to come.
 #[derive(Clone)]
 pub struct PostgresClient(Arc<Inner>);
 
@@ -117,6 +121,8 @@ impl PostgresClient {
                 Err(Elapsed) => {
                     // The others may lead to the same dead end.
                     self.0.pool.drop_silent_since(begun);
+                    // Or the time went into a new connection, as it would with the next call.
+                    self.search_patiently();
                     return Err(timed_out(effect(true)));
                 }
             };
@@ -146,8 +152,33 @@ impl PostgresClient {
     async fn connection(&self, _permit: &Permit<'_>, deadline: Instant) -> Result<PgConnection> {
         match self.0.pool.take() {
             Some(connection) => Ok(connection),
-            None => self.search(deadline).await,
+            None => {
+                let found = self.search(deadline).await;
+                if found.is_err() && deadline <= self.0.runtime.now() {
+                    self.search_patiently();
+                }
+                found
+            }
         }
+    }
+
+    /// Looks for a connection for whoever calls next.
+    fn search_patiently(&self) {
+        let client = self.clone();
+        self.0.runtime.spawn(Box::pin(async move {
+            let Inner { pool, runtime, .. } = &*client.0;
+            let Some(_alone) = pool.patience() else {
+                return;
+            };
+            let _permit = pool.permit(false).await;
+            if !pool.is_empty() {
+                return;
+            }
+            match client.search(runtime.now() + PATIENCE).await {
+                Ok(connection) => pool.give_back(connection, runtime.now()),
+                Err(error) => tracing::debug!(%error, "no connection, with patience"),
+            }
+        }));
     }
 
     /// Connects to the first host that takes writes.

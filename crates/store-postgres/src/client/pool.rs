@@ -17,6 +17,9 @@ pub(super) struct Pool {
     /// One less, for what is not urgent: however many want a lock, those who have one can renew it.
     /// Of a single connection all have their share, and what is urgent waits for one call at most.
     unhurried: Semaphore,
+    /// For the one who looks for a connection with patience; where there are few, all are needed by
+    /// those who are in a hurry.
+    patience: Semaphore,
     idle: Mutex<Vec<Idle>>,
 }
 
@@ -53,6 +56,7 @@ impl Pool {
         Self {
             permits: Semaphore::const_new(most),
             unhurried: Semaphore::const_new(if most > 1 { most - 1 } else { 1 }),
+            patience: Semaphore::const_new(if most > 2 { 1 } else { 0 }),
             idle: Mutex::new(Vec::new()),
         }
     }
@@ -71,6 +75,15 @@ impl Pool {
             _connection: one_of(&self.permits).await,
             _unhurried: unhurried,
         }
+    }
+
+    /// The right to look for a connection with patience, unless somebody does.
+    pub(super) fn patience(&self) -> Option<SemaphorePermit<'_>> {
+        self.patience.try_acquire().ok()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.idle().is_empty()
     }
 
     /// The one that was used last: it is most likely alive.

@@ -167,7 +167,7 @@ pub(crate) fn page() -> PageRequest {
 
 /// Repeats a call, as a client does, until it has an outcome.
 pub(crate) async fn insist<T>(mut call: impl AsyncFnMut() -> Result<T>) -> T {
-    let deadline = runtime().now() + Duration::from_secs(20);
+    let deadline = runtime().now() + Duration::from_secs(60);
     loop {
         match call().await {
             Ok(outcome) => return outcome,
