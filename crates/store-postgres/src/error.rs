@@ -1,5 +1,7 @@
 //! What a failure of Postgres means to the users of a lock store, and to the connection it came by.
 
+use std::io;
+
 use lock_spi::{Effect, Elapsed, Error, ErrorKind, TaskLost};
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
@@ -84,6 +86,12 @@ fn judge(phase: Phase, error: &sqlx::Error) -> Judgement {
                 ((kind, _, Fate::Keep), _) if fatal => (kind, Effect::Unknown, Fate::Discard),
                 (judgement, _) => judgement,
             }
+        }
+        // A certificate that does not fit; a handshake that breaks off is of another kind.
+        sqlx::Error::Io(error)
+            if phase == Phase::Connecting && error.kind() == io::ErrorKind::InvalidData =>
+        {
+            (ErrorKind::Denied, Effect::None, Fate::Discard)
         }
         sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed => {
             (ErrorKind::Unavailable, Effect::Unknown, Fate::Discard)
@@ -183,8 +191,6 @@ pub(crate) fn incompatible(message: impl Into<String>) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
     use Effect::{None, Unknown};
     use ErrorKind::{

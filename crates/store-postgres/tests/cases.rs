@@ -13,5 +13,6 @@ mod cases {
     mod fail_over;
     mod silence;
     mod support;
+    mod tls;
     mod waiting;
 }
