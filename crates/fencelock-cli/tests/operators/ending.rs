@@ -118,7 +118,8 @@ fn who_revoked_what_and_why_is_told_newest_first() {
     });
 }
 
-/// What is not named is not touched.
+/// B167: what is not named is not touched, and the status says so. A release of what was released
+/// before has the same status: the store keeps no record of who gave back.
 #[test]
 fn a_grant_is_released_by_its_token_and_no_other() {
     on_each(|site| {

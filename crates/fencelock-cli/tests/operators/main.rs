@@ -7,6 +7,7 @@
     reason = "processes are waited for in real time"
 )]
 
+mod asking;
 mod clients;
 mod command;
 pub(crate) mod doctor;

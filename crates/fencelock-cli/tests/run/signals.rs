@@ -6,6 +6,7 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
+use crate::cut::WITNESS;
 use crate::process::{Run, lives, until};
 use crate::scratch::{PATIENCE, Scratch};
 use crate::servers::Server;
@@ -57,6 +58,26 @@ fn a_command_may_take_its_time_to_end() {
     folder.lines("began");
     run.signal(Signal::SIGTERM);
     assert_eq!(run.status(), 5);
+}
+
+/// B164: the lock is released when the command has ended, and not when it was asked to.
+#[test]
+fn whoever_waits_begins_after_a_command_that_takes_its_time_to_end() {
+    for server in [Server::etcd(), Server::postgres()] {
+        let folder = Scratch::new();
+        let slow = "trap 'sleep 0.3; echo > ended; exit 5' TERM
+            echo $$ > first; while :; do sleep 0.02; done";
+        let first = Run::script(&server.url(), &folder, &["k"], slow);
+        folder.lines("first");
+        let witness = "[ -e ended ] && exec sh witness";
+        std::fs::write(folder.file("witness"), WITNESS).unwrap();
+        let second = Run::script(&server.url(), &folder, &["k"], witness);
+        server.await_waiters("k", 1);
+        first.signal(Signal::SIGTERM);
+        assert_eq!(first.status(), 5);
+        assert_eq!(second.status(), 0, "the first had ended");
+        assert_eq!(folder.lines("began"), ["alone"]);
+    }
 }
 
 /// B182.
