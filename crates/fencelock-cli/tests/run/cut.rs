@@ -23,13 +23,13 @@ pub(crate) const WITNESS: &str =
     "if kill -0 -- -$(cat first) 2>&-; then echo overlap; else echo alone; fi > began
     date +%s%N > moment; mv moment second";
 
-/// INV-01, INV-10: whoever has no renewal confirmed has its command gone before another's begins.
+/// B35, INV-01, INV-10: whoever has no renewal confirmed has its command gone before another's begins.
 #[test]
 fn a_cut_off_command_is_gone_before_the_next_begins_on_etcd() {
     pairs("etcd", &Server::etcd());
 }
 
-/// INV-01, INV-10.
+/// B35, INV-01, INV-10.
 #[test]
 fn a_cut_off_command_is_gone_before_the_next_begins_on_postgres() {
     pairs("Postgres", &Server::postgres());

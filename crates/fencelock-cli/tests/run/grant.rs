@@ -10,7 +10,7 @@ use crate::process::{Run, until};
 use crate::scratch::{PATIENCE, Scratch};
 use crate::servers::Server;
 
-/// B185: the grant's answer and the request are both there when the process runs again.
+/// B53, B185: the grant's answer and the request are both there when the process runs again.
 #[test]
 fn a_request_to_end_that_comes_with_the_grant_keeps_the_command_from_beginning() {
     for server in [Server::etcd(), Server::postgres()] {

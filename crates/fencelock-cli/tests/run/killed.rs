@@ -45,6 +45,34 @@ fn killed(server: &Server) {
     assert!(handed_over < TTL + BOUND, "{handed_over:?}");
 }
 
+/// B92: those who are killed while they wait leave no connection open, and nobody waits for them.
+#[test]
+fn waiters_that_are_killed_leave_nothing_that_the_next_has_to_wait_for() {
+    let server = Server::postgres();
+    let folder = Scratch::new();
+    let options = [["k"].as_slice(), &TTL_OPTION].concat();
+    let guard = server.hold("k");
+    let before = server.backends();
+    let wait = || Run::script(&server.url(), &folder, &options, "echo $$ > began");
+    let waiters: Vec<_> = (0..20).map(|_| wait()).collect();
+    until(PATIENCE, "crowd", || {
+        (server.backends() >= before + 20).then_some(())
+    });
+    let begun = Instant::now();
+    for waiter in waiters {
+        waiter.kill();
+    }
+    until(PATIENCE, "end of their connections", || {
+        (server.backends() <= before).then_some(())
+    });
+    let next = wait();
+    server.await_waiters("k", 1);
+    server.release(guard);
+    assert_eq!(next.status(), 0);
+    let took = begun.elapsed();
+    assert!(took < TTL + BOUND + PATIENCE, "{took:?}");
+}
+
 #[test]
 fn a_kill_reaches_every_process_of_a_deep_tree_that_stays_in_the_group() {
     let folder = Scratch::new();

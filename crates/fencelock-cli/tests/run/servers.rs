@@ -95,6 +95,16 @@ impl Server {
         &self.client
     }
 
+    /// How many connections clients have to Postgres.
+    pub(crate) fn backends(&self) -> usize {
+        let Kind::Postgres(server) = &self.kind else {
+            panic!("only Postgres tells");
+        };
+        let count = "SELECT count(*) FROM pg_stat_activity \
+                     WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        server.psql("app", count).unwrap().parse().unwrap()
+    }
+
     /// Waits until so many wait for the key.
     #[track_caller]
     pub(crate) fn await_waiters(&self, key: &str, count: u32) {

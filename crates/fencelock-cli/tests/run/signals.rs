@@ -143,7 +143,7 @@ fn an_ignored_hang_up_stays_ignored() {
     assert_eq!(status.unwrap().code(), Some(4));
 }
 
-/// B184.
+/// B53, B184.
 #[test]
 fn a_request_to_end_while_waiting_ends_it_at_once_and_leaves_no_place() {
     for server in [Server::etcd(), Server::postgres()] {

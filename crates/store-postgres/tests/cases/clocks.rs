@@ -180,7 +180,7 @@ impl Runtime for Skewed {
     }
 }
 
-/// B103, B104: whatever time a client believes it is. Only durations are sent.
+/// B103, B104, B110: whatever time a client believes it is. Only durations are sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clients_clock_on_the_wall_decides_nothing() {
     let server = server().await;
